@@ -27,6 +27,7 @@ from bot.agent.loop import Agent, system_prompt
 from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
+from bot.channels.inbound import FETCH, VOTE
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
@@ -37,8 +38,9 @@ from bot.conversation.feedback import Feedback
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
+from bot.conversation.late_answers import FetchPresses
 from bot.conversation.overviews import PersonalOverviews
-from bot.conversation.polls import Votes, read_open_polls, read_past_polls
+from bot.conversation.polls import Votes, read_cards
 from bot.conversation.refusals import Refusals
 from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
@@ -244,15 +246,19 @@ async def open_runtime(
     settings, store, texts = services.settings, services.store, services.texts
     options = ConversationSettings.of(settings)
     memory = options.defaults.group_memory
-    votes = Votes(store, texts, start, settings.language)
+    channels: dict[str, Channel] = {}
+    presses: dict[str, Accept] = {
+        VOTE: Votes(store, texts, channels, start, settings.language),
+        FETCH: FetchPresses(store, channels, start),
+    }
     intake = Intake(
-        store, start, SpokenCommands(texts), services.metrics, votes, group_memory=memory
+        store, start, SpokenCommands(texts), services.metrics, presses, group_memory=memory
     )
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
     console = _console(services, refusals, signed)
-    channels: dict[str, Channel] = {console.name: console}
+    channels[console.name] = console
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
     runner = build(
         *parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers
@@ -286,8 +292,7 @@ def _console(services: ProcessServices, accept: Accept, files: SignedFiles) -> C
     reads = Reads(
         partial(read_history, store),
         partial(read_open_question, store),
-        partial(read_open_polls, store),
-        partial(read_past_polls, store),
+        partial(read_cards, store, services.texts),
         files,
         title=services.agent.tools.title,
     )

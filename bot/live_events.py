@@ -11,6 +11,21 @@ from msgspec.json import Decoder
 from toolset.shown import Card
 
 
+class Button(Struct, frozen=True, omit_defaults=True):
+    """A button: its press is an event of kind ``action`` with this action and value.
+
+    Attributes:
+        action: a feature's name and a verb, as ``poll.vote``; at most 40 characters.
+        value: what the action is about; at most 200 characters, none of them white space.
+        ends: it ends what the others are for, and is set apart from them.
+    """
+
+    label: str
+    action: str
+    value: str = ""
+    ends: bool = False
+
+
 class TurnStarted(Struct, frozen=True, tag="started"):
     """A turn answers these messages; ``user_ids`` are their ids."""
 
@@ -79,20 +94,14 @@ class ApprovalSettled(Struct, frozen=True, tag="settled"):
     text: str
 
 
-class PollShown(Struct, frozen=True, tag="poll"):
-    """A poll as it stands; ``counts`` are those of the options, and ``status`` is the sentence
-    below them.
+class CardShown(Struct, frozen=True, tag="card"):
+    """A card with buttons as it stands, in place of an earlier one with the same key."""
 
-    Attributes:
-        close: what the button that closes the poll says; empty where it is closed.
-    """
-
-    id: str
-    question: str
-    options: tuple[str, ...]
-    counts: tuple[int, ...]
-    status: str
-    close: str = ""
+    key: str
+    title: str
+    rows: tuple[tuple[str, str], ...]
+    note: str
+    buttons: tuple[Button, ...]
 
 
 class Noticed(Struct, frozen=True, tag="noticed"):
@@ -138,7 +147,7 @@ LiveEvent = (
     | ToolFinished
     | ApprovalAsked
     | ApprovalSettled
-    | PollShown
+    | CardShown
     | Noticed
     | Answered
 )

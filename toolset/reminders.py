@@ -48,7 +48,7 @@ class SetReminder(NoSettings):
     risk: ClassVar[Risk] = "low"
     titles: ClassVar[Words] = {"en": "Set a reminder", "ja": "リマインダーを設定"}
     writes: ClassVar[bool] = True
-    timeout_s: ClassVar[float] = 5
+    timeout_s: ClassVar[float] = 15  # LINE's SDK may be loaded first, to read the quota
 
     def __init__(self, now: Callable[[], datetime] = _now) -> None:
         self._now = now

@@ -36,19 +36,46 @@ from bot.channels.host import (
     keep_no_rating,
     notify_nobody,
 )
-from bot.channels.inbound import InboundEvent
-from bot.channels.replies import Delivery, Fetch, LateAnswer, Poll, Question, Reply, whole_of
-from bot.live_events import Watcher
+from bot.channels.inbound import (
+    APPROVE,
+    CHOOSE,
+    COURTESY,
+    FETCH,
+    REJECT,
+    STOP,
+    Album,
+    InboundEvent,
+)
+from bot.channels.replies import (
+    ButtonCard,
+    Delivery,
+    Fetch,
+    LateAnswer,
+    Question,
+    Reply,
+    fetch_value,
+    whole_of,
+)
+from bot.live_events import Button, Watcher
 from bot.transcript import Media
 
 __all__ = [
+    "APPROVE",
+    "CHOOSE",
+    "COURTESY",
+    "FETCH",
     "MOST_FILES",
     "NOTHING_KNOWN",
     "NO_FILES",
     "NO_UPLOADS",
+    "REJECT",
+    "STOP",
     "UNCOUNTED_USES",
     "Accept",
+    "Album",
     "AssertLease",
+    "Button",
+    "ButtonCard",
     "Channel",
     "DailyUses",
     "Delivery",
@@ -65,7 +92,6 @@ __all__ = [
     "Notify",
     "Overview",
     "Overviews",
-    "Poll",
     "Question",
     "Rate",
     "Rating",
@@ -74,6 +100,7 @@ __all__ = [
     "Take",
     "Upload",
     "Uploads",
+    "fetch_value",
     "keep_no_rating",
     "notify_nobody",
     "whole_of",
@@ -125,8 +152,8 @@ class Channel(Protocol):
         shows_pictures: people see the pictures that tools make, and not only their words.
         streams: it shows an answer while it is written. What was written of one that is stopped
             stays then.
-        poll_pause_s: the least time between two messages or changes of a message that show how a
-            poll stands.
+        change_pause_s: the least time between two messages that show how a card has changed, or two
+            changes of its message.
     """
 
     name: str
@@ -135,7 +162,7 @@ class Channel(Protocol):
     takes_back: bool = False
     shows_pictures: bool = True
     streams: bool = False
-    poll_pause_s: float = 0.0
+    change_pause_s: float = 0.0
 
     @abstractmethod
     def routes(self) -> Sequence[BaseRoute]:
@@ -172,15 +199,18 @@ class Channel(Protocol):
         may share it."""
         return conversation
 
-    def polls_of(self, conversation: str) -> str:
-        """The conversation that keeps the polls of a place, and whose outbox shows their votes.
+    def beside(self, conversation: str, purpose: str) -> str:
+        """A conversation of the same place in which nobody writes: what is delivered there waits
+        for no answer, and no answer waits for it.
 
-        Where answers must not wait for these it is one in which nobody writes.
+        It is the conversation itself where answers need not wait. What is beside it has itself
+        beside it.
         """
         return conversation
 
-    def shows_polls(self, address: str) -> bool:
-        """Whether the answer to a message of this address can bring a poll on which people vote."""
+    def shows_cards(self, address: str) -> bool:
+        """Whether the answer to a message of this address can bring a card with buttons, which
+        everybody there may press."""
         return True
 
     def fetches_of(self, conversation: str) -> str:

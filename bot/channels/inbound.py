@@ -8,6 +8,25 @@ from msgspec import Struct
 
 from bot.transcript import Message
 
+# Actions, by feature. Of a reminder, how it comes: the text of one that is due, late or missed is
+# shown, and a routine is a message for the model.
+APPROVE, REJECT = "approval.approve", "approval.reject"
+CHOOSE = "choice.press"
+FETCH = "late.fetch"
+STOP = "turn.stop"
+VOTE = "poll.vote"
+REMINDER = "reminder."
+LATE_ROUTINE = "reminder.late_routine"
+ROUTINES = ("reminder.routine", LATE_ROUTINE)
+COURTESY = "courtesy."
+
+
+class Album(Struct, frozen=True):
+    """A set of images that were sent together; they make one question."""
+
+    id: str
+    size: int
+
 
 class InboundEvent(Struct, frozen=True, omit_defaults=True):
     """An event in the inbox.
@@ -18,57 +37,32 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         address: where the answer goes (reply token and its age, thread …); the channel's own JSON.
         group: several people read the conversation.
         event: ``message`` is for the model; ``edited`` replaces the text of message ``target``;
-            ``unsent`` deletes message ``target``; ``told`` gets the canned answer ``target`` (a key
-            of the catalogue); ``left`` deletes the conversation and everything stored of it;
-            ``members_left`` ends what ``leavers`` had in the group; ``stop`` ends the turn under
-            way; ``decision`` answers question ``target`` with ``approved``; ``vote`` presses a
-            button of poll ``target``, ``fetch`` the button for late answers of conversation
-            ``target``, and neither gets into an inbox.
-        album: id of a set of ``album_size`` images that were sent together; they make one question.
-        reminder: the event is a reminder of the author whose time has come. The text of one that is
-            ``due``, ``late`` or ``missed`` is shown; a ``routine`` or a ``late_routine`` is a
-            message for the model. ``target`` is the reminder's id.
-        planned_at: of a reminder, milliseconds since the epoch.
-        choice: of a vote, the number of an option, from 1; 0 closes the poll. Of a message, the
-            number of the choice that was pressed, if the platform tells it from words: then it
-            decides no question.
-        courtesy: what a message without words says and asks nothing with, such as a sticker; a row
-            of the catalogue's table ``courtesy``.
+            ``unsent`` deletes message ``target``; ``canned`` gets the answer ``target`` (a key of
+            the catalogue); ``left`` deletes the conversation and everything stored of it;
+            ``members_left`` ends what people had in the group, whose ids are the words of
+            ``target``; ``action`` is a pressed button.
+        target: what the event is about. Of an action, the button's value.
+        action: a feature's name and a verb: what a button does, or what has made a message in place
+            of words that were typed, as ``reminder.due``.
         quotes: id of the message that this one quotes.
+        unmentioned: several people read the conversation, and the message does not call the bot.
         indexed: of a message whose conversation the platform does not name when the message is
             changed: ``Host.find_conversation`` knows it.
-        leavers: ids of people who have left the group: their reminders in it end, and their
-            unmentioned messages go.
-        unmentioned: several people read the conversation, and the message does not call the bot.
+        album: that the message is of.
     """
 
     message: Message
     address: str = ""
     group: bool = False
-    event: Literal[
-        "message",
-        "edited",
-        "unsent",
-        "canned",
-        "left",
-        "members_left",
-        "stop",
-        "decision",
-        "vote",
-        "fetch",
-    ] = "message"
+    event: Literal["message", "edited", "unsent", "canned", "left", "members_left", "action"] = (
+        "message"
+    )
     target: str = ""
-    approved: bool = False
-    album: str = ""
-    album_size: int = 0
-    reminder: Literal["", "due", "late", "missed", "routine", "late_routine"] = ""
-    planned_at: int = 0
-    choice: int = 0
-    courtesy: str = ""
+    action: str = ""
     quotes: str = ""
     unmentioned: bool = False
     indexed: bool = False
-    leavers: tuple[str, ...] = ()
+    album: Album | None = None
 
     @property
     def is_change(self) -> bool:
@@ -76,8 +70,14 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         return self.event in ("edited", "unsent")
 
     @property
+    def is_reminder(self) -> bool:
+        """Whether the time of a reminder or a routine has come; ``target`` is its id."""
+        return self.action.startswith(REMINDER)
+
+    @property
     def is_routine(self) -> bool:
-        return self.reminder.endswith("routine")
+        """Whether it is a message that a routine writes to the model."""
+        return self.action in ROUTINES
 
     @property
     def author_id(self) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bot.live_events import Button
 from bot.safe_text.arguments import render_arguments
-from bot.texts import Texts
 from bot.transcript import FileRef, new_id
 from toolset.shown import Card
 
@@ -53,35 +55,16 @@ class Question(Struct, frozen=True, omit_defaults=True):
         return render_arguments(self.arguments, self.labels)
 
 
-class Poll(Struct, frozen=True, omit_defaults=True):
-    """A poll as it stands.
+@dataclass(frozen=True, slots=True)
+class ButtonCard(Card):
+    """A card with buttons. A button that is labelled like a row stands for that row.
 
     Attributes:
-        stored_in: the conversation whose outbox shows it anew; a press carries it.
-        options: each with its number of votes in ``counts``, in the same order.
-        voters: number of people.
-        multiple: a voter may choose several options.
-        language: of the sentences around it.
+        key: names the card to ``Reply.replaces``.
     """
 
-    id: str
-    stored_in: str
-    question: str
-    options: tuple[str, ...]
-    counts: tuple[int, ...] = ()
-    voters: int = 0
-    multiple: bool = False
-    is_closed: bool = False
-    language: str = "en"
-
-    def status(self, texts: Texts) -> str:
-        """The sentence below the counts."""
-        key = "votes"
-        if self.is_closed:
-            key = "closed"
-        elif self.multiple:
-            key = "votes_multiple"
-        return texts.get(f"poll.{key}", self.language, voters=self.voters)
+    key: str = ""
+    buttons: tuple[Button, ...] = ()
 
 
 class Fetch(Struct, frozen=True):
@@ -105,11 +88,10 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         note: cause and fix, for channels whose reader is the operator.
         question: the text asks it; a channel with buttons adds them. A typed yes or no answers it
             too.
-        settles: id of a question that has been decided; the text is the outcome. A channel that
-            cannot change a sent message sends nothing. Of a poll: it has changed, and ``poll`` is
-            filled in when it is sent.
-        poll: is shown below the text with a button for each option; with ``settles`` it replaces
-            what was shown.
+        replaces: id of a question that has been decided; the text is the outcome. A channel that
+            cannot change a sent message sends nothing. Key of a card: it has changed, and ``card``
+            is filled in when it is sent; a channel that cannot change a message sends its words.
+        card: is shown below the text with its buttons, or alone if its title is the text.
         model: that wrote the text; empty for a sentence of the catalogue. A channel may ask what
             people think of it.
         private: for one person alone, where the channel can do that.
@@ -132,12 +114,12 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     failed: bool = False
     note: str = ""
     question: Question | None = None
-    settles: str = ""
+    replaces: str = ""
     private: bool = False
     kind: Literal["", "greeting", "help"] = ""
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
-    poll: Poll | None = None
+    card: ButtonCard | None = None
     free: bool = False
     model: str = ""
     takes_back: tuple[str, ...] | None = None
@@ -152,7 +134,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         """Whether it is a text for everybody there, with nothing below it, and must not get
         lost."""
         is_more = (
-            self.question or self.settles or self.poll or self.files or self.cards or self.choices
+            self.question or self.replaces or self.card or self.files or self.cards or self.choices
         )
         may_get_lost = self.private or self.fleeting or self.free
         return not (is_more or may_get_lost)
@@ -166,8 +148,13 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         """The reply as several with these texts; what is shown below its text is shown below the
         last one."""
         *above, last = texts
-        bare = replace(self, files=(), poll=None, model="", cards=(), choices=())
+        bare = replace(self, files=(), card=None, model="", cards=(), choices=())
         return [*(replace(bare, text=text) for text in above), replace(self, text=last)]
+
+
+def fetch_value(language: str, asker: str) -> str:
+    """The value of a button that fetches late answers for one person."""
+    return f"{language}:{sha256(asker.encode()).hexdigest()[:32]}"
 
 
 class LateAnswer(Struct, frozen=True):

@@ -143,7 +143,7 @@ class Admission:
         To people who have not called the bot it is sent once an hour for all of them.
         """
         who, kv = event.author_id, self._services.store.kv
-        if event.reminder:
+        if event.is_reminder:
             until = f"{self._budgets.day_end:%Y-%m-%d}"
             return await kv.claim(
                 f"refused_reminder:{until}:{conversation}:{event.target}", turn_id, DAY_S
@@ -164,7 +164,7 @@ class Admission:
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
         asker = ""
-        if event.reminder:
+        if event.is_reminder:
             asker = event.author_id
             key = "routine" if event.is_routine else "reminder"
             text = self._sentence(key, language, text=text_of(event), refusal=text)

@@ -44,6 +44,7 @@ from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
+from bot.conversation.polls import BESIDE as POLLS
 from bot.conversation.polls import polls_of, show_poll
 from bot.conversation.reminders import reminders_of
 from bot.conversation.services import Services
@@ -250,7 +251,9 @@ class Answerer:
             is_routine = any(event.is_routine for event in events)
             is_said_by_model = not (reply.failed or turn.stopped or is_routine)
             may_be_reopened = is_said_by_model and inbound.may_be_edited
-            shown = await show_poll(self._store, channel.polls_of(conversation), turn.added, reply)
+            shown = await show_poll(
+                self._services, channel.beside(conversation, POLLS), turn.added, reply
+            )
             replies = [(shown, inbound.address)] if reply.text else []  # the model may stay silent
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 

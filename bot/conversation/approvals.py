@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from bot.agent.reasons import CAP
 from bot.agent.turn import ActingCall, ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Question, Reply
+from bot.channels.inbound import APPROVE, CHOOSE, REJECT
 from bot.channels.utf16 import fits
 from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
 from bot.conversation.review import Vote
@@ -46,6 +47,7 @@ TOO_LONG = (
 )
 VETOED = "rejected by the reviewers"
 OUTCOMES = {EXPIRED: "expired", CHANGED: "changed"}  # rows of the catalogue, by the reason of a no
+DECISIONS = (APPROVE, REJECT)
 CHANGES = frozenset({"edited", "unsent", "left"})
 LONGEST = (
     4_900  # UTF-16 code units of a question: LINE takes 5,000 in a message, Slack 12,000 in a block
@@ -95,7 +97,7 @@ class Reading:
 
         A pressed choice answers an earlier message, whenever it is pressed.
         """
-        if self.shown is None or event.choice:
+        if self.shown is None or event.action == CHOOSE:
             return False
         if self.is_prompt:
             return event.message.at >= self.shown.at
@@ -297,13 +299,13 @@ class Approvals:
             is_late = (entry.accepted_at or now) > asked.question.until
             decided = None if is_late else self._decision(reading, entry, parsed)
             if decided is not None:
-                answers = (entry.frame,) if event.event == "decision" else ()
+                answers = (entry.frame,) if event.action in DECISIONS else ()
                 author = event.message.author
                 await self._settle(
                     lease, journalled.turn_id, asked, decided, author=author, answers=answers
                 )
                 return
-            if event.event == "decision":
+            if event.action in DECISIONS:
                 is_open = event.target == asked.question.id and not is_late
                 key = "not_yours" if is_open else "over"
                 text = self._texts.get(f"approval.{key}", asked.language)
@@ -380,13 +382,14 @@ class Approvals:
         decided = partial(ApprovalDecision, question.call_id, arguments=question.arguments)
         # Without an id nobody is known to be the asker.
         is_asker = event.author_id == question.asker_id != ""
-        if event.event == "decision":
+        if event.action in DECISIONS:
             if event.target != question.id or not (
                 is_asker or event.author_id in self._policy.approvers
             ):
                 return None
-            reason = "" if event.approved else REJECTED
-            return decided(approved=event.approved, reason=reason, address=event.address)
+            approved = event.action == APPROVE
+            reason = "" if approved else REJECTED
+            return decided(approved=approved, reason=reason, address=event.address)
         if _ends(reading, parsed):
             reason = CHANGED if event.event == "edited" else REJECTED
             return decided(approved=False, reason=reason)
@@ -439,7 +442,7 @@ class Approvals:
         )
         if author and (who := isolated_name(author.name)):
             text = self._texts.get("approval.by", asked.language, outcome=text, name=who)
-        reply = Reply(text, settles=asked.question.id)
+        reply = Reply(text, replaces=asked.question.id)
         delivery = Delivery(f"{asked.question.id}_settled", turn_id, reply, asked.address)
         await self._store.journal.record(
             lease, DECIDED, encode(decided), sends=encode(delivery), answers=answers
@@ -464,7 +467,7 @@ def _waits_behind(event: InboundEvent, asker_id: str) -> bool:
 
 def _is_addressed(event: InboundEvent) -> bool:
     """Whether an event is a message that somebody writes to the bot now."""
-    return event.event == "message" and not (event.reminder or event.unmentioned)
+    return event.event == "message" and not (event.is_reminder or event.unmentioned)
 
 
 def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:

@@ -19,12 +19,13 @@ from msgspec.structs import replace
 
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
+from bot.channels.inbound import REMINDER
 from bot.clock import now_ms
 from bot.commands import number_in
 from bot.conversation.admission import Admission
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.memory import memory_of
-from bot.conversation.reminders import PUNCTUAL_S, line_of, reminders_of, text_of
+from bot.conversation.reminders import PUNCTUAL_S, line_of, planned_time, reminders_of, text_of
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.store import Lease
@@ -181,9 +182,11 @@ class Commands:
         """What is said when the time of a reminder has come; one that has waited behind a turn says
         when that was."""
         zone = self._services.time_zone(event)
-        at = datetime.fromtimestamp(event.planned_at / 1000, ZoneInfo(zone))
-        has_waited = event.reminder == "due" and now_ms() - event.planned_at > PUNCTUAL_S * 1000
-        key = "waited" if has_waited else event.reminder
+        planned_at = planned_time(event)
+        at = datetime.fromtimestamp(planned_at / 1000, ZoneInfo(zone))
+        kind = event.action.removeprefix(REMINDER)
+        has_waited = kind == "due" and now_ms() - planned_at > PUNCTUAL_S * 1000
+        key = "waited" if has_waited else kind
         reply = self.sentence(
             f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}"
         )

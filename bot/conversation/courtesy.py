@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent
+from bot.channels.inbound import COURTESY
 from bot.conversation.services import Services
 from bot.texts import language_for, language_of
 from bot.transcript import Message
@@ -18,7 +19,7 @@ END = 100  # characters of an answer in which it may ask something
 def courtesy(services: Services, events: Sequence[InboundEvent], history: Sequence[Message]) -> str:
     """The sentence that answers the events; empty where the model has to, as after a question of
     its own."""
-    if not events or not all(event.courtesy for event in events):
+    if not events or not all(event.action.startswith(COURTESY) for event in events):
         return ""
     last = next((message.text for message in reversed(history) if message.is_answer), "")
     if any(sign in last[-END:] for sign in ASKING):
@@ -26,4 +27,4 @@ def courtesy(services: Services, events: Sequence[InboundEvent], history: Sequen
     newest = events[-1]
     spoken = language_of(last, services.defaults.language)
     language = language_for("", (newest.message.author or NOBODY).locale, spoken)
-    return services.texts.get(f"courtesy.{newest.courtesy}", language)
+    return services.texts.get(newest.action, language)

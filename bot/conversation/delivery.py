@@ -142,7 +142,9 @@ class OutboxRelay:
         if (channel := self._services.channel(lease.conversation)) is None:
             return delivery
         again = delivery.attempts > 0
-        reply = await fill_in(self._store, channel, lease.conversation, delivery.reply, again=again)
+        reply = await fill_in(
+            self._services, channel, lease.conversation, delivery.reply, again=again
+        )
         return (
             await self._fetches.choose(replace(delivery, reply=reply))
             if isinstance(reply, Reply)

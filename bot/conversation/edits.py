@@ -22,6 +22,7 @@ from bot.conversation.journal import (
     readable,
     readable_events,
 )
+from bot.conversation.polls import BESIDE
 from bot.conversation.triage import CONVERSATION_DELETED
 from bot.conversation.undelivered import (
     read_stored,
@@ -294,7 +295,7 @@ class HistoryEditor:
         places = set(conversations)
         for conversation in conversations:
             if channel := self._channels.get(channel_of(conversation)):
-                places |= {channel.place(conversation), channel.polls_of(conversation)}
+                places |= {channel.place(conversation), channel.beside(conversation, BESIDE)}
         return places
 
     async def _forget_dead_letters(
@@ -404,7 +405,7 @@ class HistoryEditor:
         """Delete reminders that have come and were not delivered yet."""
         frames = []
         for entry, event in readable(await self._store.inbox.read(lease.conversation)):
-            if event.reminder and (kind == OWN or event.author_id in author_ids):
+            if event.is_reminder and (kind == OWN or event.author_id in author_ids):
                 frames.append(entry.frame)
         if frames:
             await self._store.journal.withdraw(lease, frames)

@@ -314,7 +314,7 @@ class InboundMessages:
 
     def _may_join(self, waiting: WaitingEvent) -> bool:
         entry, one = waiting
-        is_message = entry.kind == ARRIVAL and not one.event.reminder
+        is_message = entry.kind == ARRIVAL and not one.event.is_reminder
         return entry.kind == CHANGE or (is_message and belongs(one.event, self.authors))
 
     def _note(self, events: Sequence[InboundEvent]) -> None:
@@ -339,7 +339,7 @@ def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
     """
     entry, one = waiting
     if entry.kind == ARRIVAL:
-        return belongs(one.event, ended) and not one.event.reminder
+        return belongs(one.event, ended) and not one.event.is_reminder
     return entry.kind in (CHANGE, CONTROL)
 
 

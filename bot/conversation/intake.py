@@ -3,17 +3,18 @@ is told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import structlog
 from msgspec.structs import replace
 
 from bot.channels import Accept, InboundEvent
+from bot.channels.inbound import APPROVE, REJECT, STOP
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.background import background_of, has_words
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
-from bot.conversation.late_answers import MOST_FETCHES, MOST_OF_ASKER, fetch_of
 from bot.conversation.triage import (
     CANNED,
     CONVERSATION_DELETED,
@@ -22,7 +23,7 @@ from bot.conversation.triage import (
     parse,
 )
 from bot.errors import StoreUnavailable
-from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Bound, Store
+from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
 from bot.telemetry import Metrics
 from bot.transcript import Message, Part, Text, channel_of, encode
 
@@ -34,6 +35,9 @@ ALWAYS_ACCEPTED = ("unsent", "members_left", CONVERSATION_DELETED)  # events, al
 LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were left out
 
 
+QUEUED = (APPROVE, REJECT, STOP)  # actions for the inbox
+NO_PRESSES: Mapping[str, Accept] = MappingProxyType({})
+
 Start = Callable[[str, str], None]
 
 
@@ -43,7 +47,7 @@ class Intake:
     Args:
         start: called with a conversation that is due, so that it need not wait for a worker's
             sweep, and with the id of the person who waits for an answer, empty if nobody does.
-        votes: takes presses of polls' buttons.
+        presses: take presses of buttons that no inbox takes, by action.
         group_memory: keep unmentioned messages as background.
     """
 
@@ -53,7 +57,7 @@ class Intake:
         start: Start,
         commands: SpokenCommands,
         metrics: Metrics,
-        votes: Accept | None = None,
+        presses: Mapping[str, Accept] = NO_PRESSES,
         *,
         group_memory: bool = False,
     ) -> None:
@@ -61,7 +65,7 @@ class Intake:
         self._commands = commands
         self._start = start
         self._metrics = metrics
-        self._votes = votes
+        self._presses = presses
         self._group_memory = group_memory
         self.closed = False
 
@@ -77,10 +81,9 @@ class Intake:
         """
         if self.closed:
             raise StoreUnavailable("shutting down", cause="stopping")
-        if event.event == "vote":
-            return self._votes is not None and await self._votes(conversation, event)
-        if event.event == "fetch":
-            return await self._fetch(conversation, event)
+        if event.event == "action" and event.action not in QUEUED:
+            press = self._presses.get(event.action)
+            return press is not None and await press(conversation, event)
         if event.unmentioned and not await self._store_background(conversation, event):
             return False
         channel = channel_of(conversation)
@@ -114,16 +117,6 @@ class Intake:
             event = parsed.event
             change = Change(conversation, event.target, event.message.id, event.event == "unsent")
             await self._store.live.publish(CHANGES, encode(change))
-
-    async def _fetch(self, conversation: str, event: InboundEvent) -> bool:
-        """Take a press of the button for late answers; what it brings is found when it is
-        answered."""
-        fetch = fetch_of(event)
-        alike = b'"asker":' + encode(fetch.asker)
-        bound = Bound(MOST_FETCHES, alike, MOST_OF_ASKER)
-        taken = await self._store.outbox.post(conversation, fetch.id, encode(fetch), bound)
-        self._start(conversation, "")
-        return taken
 
     async def _store_background(self, conversation: str, event: InboundEvent) -> bool:
         """Store an unmentioned message as background, where that is on.
@@ -163,7 +156,7 @@ def _kind_of(parsed: ParsedEvent) -> str:
     end."""
     if parsed.event.is_change:
         return CHANGE
-    if parsed.event.event == "decision" or parsed.is_stop:
+    if parsed.event.event == "action" or parsed.is_stop:
         return CONTROL
     if parsed.is_text and not parsed.event.unmentioned:
         return ARRIVAL

@@ -10,7 +10,7 @@ turn over reads the same clock.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Literal
@@ -19,15 +19,18 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import Channel, Delivery, Fetch, InboundEvent, LateAnswer, Question, Reply
+from bot.channels.replies import fetch_value
 from bot.commands import SpokenCommands
 from bot.conversation.inbound import InboundMessages
+from bot.conversation.intake import Start
 from bot.conversation.journal import TurnJournal, read_entries, read_waiting
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, parse
 from bot.conversation.undelivered import decode_delivery, is_reopened_by
 from bot.errors import LeaseLost, StoreUnavailable
-from bot.store import Lease, StoredLateAnswer
-from bot.transcript import UNREADABLE, encode
+from bot.store import Bound, Lease, Store, StoredLateAnswer
+from bot.texts import LANGUAGES
+from bot.transcript import UNREADABLE, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -160,14 +163,45 @@ class TokenWatch:
         return LOOK_S
 
 
-def fetch_of(event: InboundEvent) -> Delivery:
-    """The delivery that answers a press of the button."""
-    language = event.message.author.locale if event.message.author else ""
-    reply = Reply(
-        "", settles="fetch", private=True, fleeting=True, fetches=Fetch(event.target, language)
-    )
-    press = event.message.id
-    return Delivery(f"fetch_{press}", press, reply, event.address, asker=event.author_id)
+class FetchPresses:
+    """Takes presses of the button for late answers (``bot.channels.Accept``); what they bring is
+    found when they are answered.
+
+    Args:
+        channels: by name.
+        start: tells this process's worker of a conversation that is due.
+    """
+
+    def __init__(self, store: Store, channels: Mapping[str, Channel], start: Start) -> None:
+        self._store = store
+        self._channels = channels
+        self._start = start
+
+    async def __call__(self, conversation: str, event: InboundEvent) -> bool:
+        """Take a press; others than the asker press in vain.
+
+        Raises:
+            StoreUnavailable: nothing is stored, and the platform must send it again.
+        """
+        language = event.target.partition(":")[0]
+        fetches = self._channels[channel_of(conversation)].fetches_of(conversation)
+        is_askers = event.target == fetch_value(language, event.author_id)
+        if not (fetches and event.author_id and is_askers and language in LANGUAGES):
+            return False
+        press = event.message.id
+        reply = Reply(
+            "",
+            replaces="fetch",
+            private=True,
+            fleeting=True,
+            fetches=Fetch(conversation, language),
+        )
+        fetch = Delivery(f"fetch_{press}", press, reply, event.address, asker=event.author_id)
+        alike = b'"asker":' + encode(fetch.asker)
+        bound = Bound(MOST_FETCHES, alike, MOST_OF_ASKER)
+        taken = await self._store.outbox.post(fetches, fetch.id, encode(fetch), bound)
+        self._start(fetches, "")
+        return taken
 
 
 class Fetches:

@@ -4,26 +4,32 @@ how they stand."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
 import structlog
+from msgspec import Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import Channel, Delivery, InboundEvent, Poll, Reply
+from bot.channels import Button, ButtonCard, Channel, Delivery, InboundEvent, Reply
+from bot.channels.inbound import VOTE
 from bot.conversation.intake import Start
 from bot.conversation.memory import one_line, store_errors_for_model
+from bot.conversation.services import Services
 from bot.store import Store, StoredPoll
 from bot.store.keys import OPEN_POLLS
 from bot.texts import Texts, language_of
-from bot.transcript import UNREADABLE, Author, Message, encode
+from bot.transcript import UNREADABLE, Author, Message, channel_of, encode
 from toolset.tool import ToolError
 
 log = structlog.stdlib.get_logger(__name__)
 
 TOOL = "start_poll"
 PREFIX = "poll_"
+BESIDE = "polls"  # the purpose of the conversations that keep polls, and show their votes
+VALUE = re.compile(r"(poll_[0-9a-f]{32}):(\d{1,2})")
 MOST_PAST = 20  # that are shown of a history, apart from open ones
 MINUTE_MS = 60_000
 NO_WORDS = "invalid parameters: write the question and at least two different options in words"
@@ -33,6 +39,61 @@ FULL = (
 )
 ONE = "not started: one poll in an answer; start the other one when you are asked again"
 
+
+class Poll(Struct, frozen=True, omit_defaults=True):
+    """A poll as it stands.
+
+    Attributes:
+        options: each with its number of votes in ``counts``, in the same order.
+        voters: number of people.
+        multiple: a voter may choose several options.
+        language: of the sentences around it.
+    """
+
+    id: str
+    question: str
+    options: tuple[str, ...]
+    counts: tuple[int, ...] = ()
+    voters: int = 0
+    multiple: bool = False
+    is_closed: bool = False
+    language: str = "en"
+
+    def card(self, texts: Texts) -> ButtonCard:
+        """The poll as people see it: a row and a button for each option, and a button that closes
+        it."""
+        return ButtonCard(
+            self.question,
+            self._rows(),
+            self._status(texts),
+            key=self.id,
+            buttons=() if self.is_closed else self._buttons(texts),
+        )
+
+    def _rows(self) -> tuple[tuple[str, str], ...]:
+        """Options with their votes, once there are any: where cards cannot be changed, zeros would
+        stay."""
+        if not (self.voters or self.is_closed):
+            return tuple((option, "") for option in self.options)
+        return tuple(zip(self.options, map(str, self.counts), strict=True))
+
+    def _buttons(self, texts: Texts) -> tuple[Button, ...]:
+        buttons: list[Button] = []
+        for number, option in enumerate(self.options, 1):
+            buttons.append(Button(option, VOTE, f"{self.id}:{number}"))
+        label = texts.get("poll.close", self.language)
+        return (*buttons, Button(label, VOTE, f"{self.id}:0", ends=True))
+
+    def _status(self, texts: Texts) -> str:
+        """The sentence below the counts."""
+        key = "votes"
+        if self.is_closed:
+            key = "closed"
+        elif self.multiple:
+            key = "votes_multiple"
+        return texts.get(f"poll.{key}", self.language, voters=self.voters)
+
+
 _decode = Decoder(Poll).decode
 
 
@@ -40,7 +101,7 @@ class ToolPolls:
     """The polls of one place for tools (``toolset.stores.Polls``).
 
     Args:
-        stored_in: see ``Channel.polls_of``.
+        stored_in: the conversation that keeps them.
         language: where the question shows none.
     """
 
@@ -67,9 +128,7 @@ class ToolPolls:
         if self._started not in ("", poll_id):
             raise ToolError(ONE)
         language = language_of(asked, self._language)
-        body = encode(
-            Poll(poll_id, self._stored_in, asked, lines, multiple=multiple, language=language)
-        )
+        body = encode(Poll(poll_id, asked, lines, multiple=multiple, language=language))
         self._started = (
             poll_id  # before the store answers, as the calls of a response run side by side
         )
@@ -105,24 +164,24 @@ def polls_of(
     Args:
         event: is answered.
     """
-    is_possible = author.id and channel.shows_polls(event.address)
+    is_possible = author.id and channel.shows_cards(event.address)
     return (
-        ToolPolls(store, channel.polls_of(conversation), author.id, language)
+        ToolPolls(store, channel.beside(conversation, BESIDE), author.id, language)
         if is_possible
         else None
     )
 
 
 async def show_poll(
-    store: Store, stored_in: str, messages: Iterable[Message], reply: Reply
+    services: Services, stored_in: str, messages: Iterable[Message], reply: Reply
 ) -> Reply:
     """The reply of a turn with the poll that one of its calls has started.
 
     Raises:
         StoreUnavailable: it cannot be read.
     """
-    found = await _read_polls(store, stored_in, _started_in(messages)[:1])
-    return replace(reply, poll=found[0]) if found else reply
+    found = await _read_polls(services.store, stored_in, _started_in(messages)[:1])
+    return replace(reply, card=found[0].card(services.texts)) if found else reply
 
 
 async def read_poll(
@@ -145,26 +204,19 @@ async def read_poll(
     return _filled(stored) if isinstance(stored, StoredPoll) else stored
 
 
-async def read_open_polls(store: Store, stored_in: str) -> list[Poll]:
-    """The open polls of a place, those with the newest votes last.
+async def read_cards(
+    store: Store, texts: Texts, stored_in: str, messages: Iterable[Message]
+) -> list[ButtonCard]:
+    """The newest polls that calls in these messages have started, oldest first, then the open polls
+    of a place, those with the newest votes last.
 
     Raises:
         StoreUnavailable: they cannot be read.
     """
-    return await _read_polls(store, stored_in, await store.polls.open_ids(stored_in))
-
-
-async def read_past_polls(
-    store: Store, stored_in: str, messages: Iterable[Message], known: Collection[str]
-) -> list[Poll]:
-    """The newest polls that calls in these messages have started, oldest first, without those whose
-    ids are known.
-
-    Raises:
-        StoreUnavailable: they cannot be read.
-    """
-    ids = [poll_id for poll_id in _started_in(messages) if poll_id not in known]
-    return await _read_polls(store, stored_in, ids[-MOST_PAST:])
+    is_open = await store.polls.open_ids(stored_in)
+    past = [poll_id for poll_id in _started_in(messages) if poll_id not in is_open]
+    polls = await _read_polls(store, stored_in, [*past[-MOST_PAST:], *is_open])
+    return [poll.card(texts) for poll in polls]
 
 
 def _started_in(messages: Iterable[Message]) -> list[str]:
@@ -196,13 +248,22 @@ class Votes:
     turn.
 
     Args:
+        channels: by name.
         start: tells this process's worker of a conversation that is due.
         language: of sentences about a poll that is gone.
     """
 
-    def __init__(self, store: Store, texts: Texts, start: Start, language: str = "en") -> None:
+    def __init__(
+        self,
+        store: Store,
+        texts: Texts,
+        channels: Mapping[str, Channel],
+        start: Start,
+        language: str = "en",
+    ) -> None:
         self._store = store
         self._texts = texts
+        self._channels = channels
         self._start = start
         self._language = language
 
@@ -210,42 +271,44 @@ class Votes:
         """Count one press, or tell that person alone why it does not count; a known id counts
         nothing.
 
-        Args:
-            conversation: the one that keeps the poll.
-
         Raises:
             StoreUnavailable: nothing is counted, and the platform must send it again.
         """
-        poll_id, press_id = event.target, event.message.id
-        if not event.author_id:
+        pressed = VALUE.fullmatch(event.target)
+        if not event.author_id or not pressed:
             return False
-        shows = Reply("", settles=poll_id, private=True, fleeting=True)
+        conversation = self._channels[channel_of(conversation)].beside(conversation, BESIDE)
+        poll_id, press_id = pressed[1], event.message.id
+        shows = Reply("", replaces=poll_id, private=True, fleeting=True, free=True)
         delivery = Delivery(f"{poll_id}_{press_id}", press_id, shows, event.address)
         outcome = await self._store.polls.press(
             conversation,
             poll_id,
             press_id,
             person=event.author_id,
-            choice=event.choice,
+            choice=int(pressed[2]),
             delivery=encode(delivery),
         )
         if outcome != "taken":
-            await self._refuse(conversation, event, outcome)
+            await self._refuse(conversation, event, poll_id, outcome)
         self._start(conversation, "")
         return outcome == "taken"
 
-    async def _refuse(self, conversation: str, event: InboundEvent, outcome: str) -> None:
-        poll = await read_poll(self._store, conversation, event.target)
+    async def _refuse(
+        self, conversation: str, event: InboundEvent, poll_id: str, outcome: str
+    ) -> None:
+        poll = await read_poll(self._store, conversation, poll_id)
         language = poll.language if isinstance(poll, Poll) else self._language
-        reply = Reply(self._texts.get(f"poll.{outcome}", language), private=True, fleeting=True)
+        text = self._texts.get(f"poll.{outcome}", language)
+        reply = Reply(text, private=True, fleeting=True, free=True)
         # Once a minute for each person: in a LINE group everybody reads it.
-        notice = f"{event.target}_{outcome}_{event.author_id}_{event.message.at // MINUTE_MS}"
+        notice = f"{poll_id}_{outcome}_{event.author_id}_{event.message.at // MINUTE_MS}"
         delivery = Delivery(notice, event.message.id, reply, event.address)
         await self._store.outbox.post(conversation, delivery.id, encode(delivery))
 
 
 async def fill_in(
-    store: Store, channel: Channel, conversation: str, reply: Reply, *, again: bool = False
+    services: Services, channel: Channel, conversation: str, reply: Reply, *, again: bool = False
 ) -> Reply | int | None:
     """The reply that shows a poll anew, with the poll as it stands now; other replies as they are.
 
@@ -261,9 +324,10 @@ async def fill_in(
     Raises:
         StoreUnavailable: the poll cannot be read.
     """
-    if not reply.settles.startswith(PREFIX):
+    if not reply.replaces.startswith(PREFIX):
         return reply
-    poll = await read_poll(
-        store, conversation, reply.settles, None if again else channel.poll_pause_s
-    )
-    return replace(reply, text=poll.question, poll=poll) if isinstance(poll, Poll) else poll
+    pause_s = None if again else channel.change_pause_s
+    poll = await read_poll(services.store, conversation, reply.replaces, pause_s)
+    if not isinstance(poll, Poll):
+        return poll
+    return replace(reply, text=poll.question, card=poll.card(services.texts))

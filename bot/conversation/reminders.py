@@ -19,6 +19,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent
+from bot.channels.inbound import REMINDER
 from bot.clock import usable_zone
 from bot.conversation.edits import entry_of, person_of
 from bot.conversation.intake import Start
@@ -264,7 +265,11 @@ class ReminderClock:
             )
         again = Next(then.at, encode(then)) if then else None
         if await self._store.reminders.ring(alarm, event.message.id, encode(event), again):
-            log.info("reminder.rung", conversation=alarm.conversation, outcome=event.reminder)
+            log.info(
+                "reminder.rung",
+                conversation=alarm.conversation,
+                outcome=event.action.removeprefix(REMINDER),
+            )
             self._start(alarm.conversation, reminder.author.id if event.is_routine else "")
 
     async def _rest(self, alarm: Alarm) -> None:
@@ -283,14 +288,23 @@ class ReminderClock:
         message = Message(
             f"{REMINDER_ID}{alarm.reminder_id}_{alarm.at}", "user", parts, now, reminder.author
         )
-        event = InboundEvent(
-            message, reminder.address, reminder.group, target=alarm.reminder_id, planned_at=alarm.at
-        )
+        how = "routine" if reminder.routine else "due"
         if is_missed:
-            return replace(event, reminder="missed")
-        if reminder.routine:
-            return replace(event, reminder="late_routine" if late_s > PUNCTUAL_S else "routine")
-        return replace(event, reminder="late" if late_s > PUNCTUAL_S else "due")
+            how = "missed"
+        elif late_s > PUNCTUAL_S:
+            how = "late_routine" if reminder.routine else "late"
+        return InboundEvent(
+            message,
+            reminder.address,
+            reminder.group,
+            target=alarm.reminder_id,
+            action=f"{REMINDER}{how}",
+        )
+
+
+def planned_time(event: InboundEvent) -> int:
+    """When a reminder was to come, milliseconds since the epoch: the end of its message's id."""
+    return int(event.message.id.rpartition("_")[2])
 
 
 async def note_outcome(

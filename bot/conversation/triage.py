@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import with_edit
 from bot.channels import InboundEvent
+from bot.channels.inbound import APPROVE, REJECT, STOP
 from bot.commands import SpokenCommands
 from bot.transcript import Message
 
@@ -47,12 +48,12 @@ class ParsedEvent(NamedTuple):
     @property
     def is_reminder(self) -> bool:
         """Whether it is a reminder whose text is only shown."""
-        return bool(self.event.reminder) and not self.event.is_routine
+        return self.event.is_reminder and not self.event.is_routine
 
     @property
     def is_stop(self) -> bool:
         """Whether it ends the turn under way."""
-        return self.event.event == "stop" or self.command == "stop"
+        return self.event.action == STOP or self.command == "stop"
 
 
 def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
@@ -61,7 +62,7 @@ def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
     Where people talk to each other, a word such as "reset" is none: it has to begin with a slash,
     or end the interpreter. A pressed choice is none either, as the model has written it.
     """
-    may_be_command = event.event == "message" and not (event.reminder or event.choice)
+    may_be_command = event.event == "message" and not event.action
     command = commands.read(event.message.text) if may_be_command else None
     if (
         event.unmentioned
@@ -130,8 +131,10 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
             found.messages.clear()
         elif event.event == CANNED:
             found.canned.append(event)
-        elif event.event == "decision":
+        elif event.action in (APPROVE, REJECT):
             found.canned.append(replace(event, target="approval.over"))
+        elif event.event == "members_left":
+            found.leavers.update(event.target.split())
         elif event.event == CONVERSATION_DELETED:
             found = Triage(conversation_deleted=event)
         elif event.target in unsent:
@@ -139,7 +142,6 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
                 found.edited[event.target] = None
         elif event.is_change:
             _edit(found, event)
-        found.leavers.update(event.leavers)
     _drop_reminders(found)
     return found
 
@@ -155,7 +157,7 @@ def _drop_reminders(found: Triage) -> None:
             forgotten.add(event.author_id)
     for events in (found.messages, found.reminders):
         for event in list(events):
-            if event.reminder and (found.conversation_deleted or event.author_id in forgotten):
+            if event.is_reminder and (found.conversation_deleted or event.author_id in forgotten):
                 events.remove(event)
 
 
@@ -227,6 +229,6 @@ def _is_incomplete(batch: Sequence[ParsedEvent]) -> bool:
     sizes, counts = dict[str, int](), Counter[str]()
     for event, _ in batch:
         if event.album:
-            sizes[event.album] = event.album_size
-            counts[event.album] += 1
+            sizes[event.album.id] = event.album.size
+            counts[event.album.id] += 1
     return any(counts[album] < size for album, size in sizes.items())

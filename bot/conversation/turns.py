@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from bot.agent.loop import Agent
 from bot.channels import Channel, Delivery, InboundEvent, Reply
+from bot.channels.inbound import LATE_ROUTINE
 from bot.clock import now_ms
 from bot.conversation.admission import Admission
 from bot.conversation.answering import Answerer, Attempt, TurnResult, own_message
@@ -330,7 +331,7 @@ class TurnRunner:
         if found.leavers:
             await self._editor.end_membership(lease, found.leavers)
         await attempt.inbound.change_history([event for event, _ in batch], found.edited)
-        late = [event for event in found.messages if event.reminder == "late_routine"]
+        late = [event for event in found.messages if event.action == LATE_ROUTINE]
         for event in found.reminders + late:
             reply = self._commands.reminder(event)
             result.say(reply, event.address)
@@ -340,7 +341,7 @@ class TurnRunner:
         if found.canned:
             for event in await enrich(lease.conversation, found.canned, is_new=False):
                 sentence = self._commands.sentence(event.target, event)
-                result.say(replace(sentence, private=event.event == "decision"), event.address)
+                result.say(replace(sentence, private=event.event == "action"), event.address)
         if found.superseded:
             (last,) = await enrich(lease.conversation, found.superseded[-1:], is_new=False)
             result.messages += tuple(event.message for event in found.superseded)

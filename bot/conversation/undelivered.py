@@ -158,4 +158,4 @@ def taking_back(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -
 
 def reply_taking_back(turn_id: str, delivery_ids: tuple[str, ...] = ()) -> Reply:
     """A reply that deletes."""
-    return Reply("", settles=turn_id, fleeting=True, takes_back=delivery_ids)
+    return Reply("", replaces=turn_id, fleeting=True, takes_back=delivery_ids)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 
@@ -14,15 +14,16 @@ from bot.channels.console.channel import Console
 from bot.channels.console.entries import Entry
 from bot.commands import SpokenCommands
 from bot.errors import BadInput, StoreUnavailable
+from bot.live_events import Button
 from bot.tasks import run_beside
 from bot.terminal.machine import language_tag, time_zone
-from bot.terminal.screen import Screen, clock_time, shortened
+from bot.terminal.screen import Screen, clock_time, numbers_of, shortened
 from bot.transcript import new_id
 
 TICK_S = 0.08  # between two pictures of a spinner
 POLL_S = 2.0  # between two reads of the history, for an answer whose live events were lost
 AGAIN_S = 1.0  # until the live events are followed again after an outage
-DIGITS = 2  # of a number that stands for a choice or an option
+DIGITS = 2  # of a number that stands for a choice or a button
 
 
 class Chat:
@@ -52,7 +53,7 @@ class Chat:
         self._done = asyncio.Event()  # there is nothing more to wait for
         self._question: live.ApprovalAsked | None = None  # the next line answers it
         self._decided = ""  # the id of the question that was answered
-        self._numbered: live.PollShown | Sequence[str] = ()  # what a number stands for
+        self._numbered: Mapping[int, str | Button] = {}  # what a number stands for
 
     async def resume(self) -> list[str]:
         """Show the last message and answer of an earlier run; the user's texts, oldest first.
@@ -80,7 +81,7 @@ class Chat:
                 elif text and complaint:
                     self._screen.say(complaint)
                 elif text:
-                    is_answered = await self._send_or_vote(text)
+                    is_answered = await self._send_or_press(text)
         if self._question is None:
             return is_answered
         self._screen.say("unanswered", time=clock_time(self._question.until))
@@ -99,25 +100,22 @@ class Chat:
         line = None if reading.cancelled() else reading.result()
         return None if line is None else line.strip()
 
-    async def _send_or_vote(self, text: str) -> bool:
-        """Send a line; a number stands for the choice or the option that was shown with it."""
-        numbered = self._numbered
+    async def _send_or_press(self, text: str) -> bool:
+        """Send a line; a number stands for the choice or the button that was shown with it."""
         if self._question is not None or not text.isdecimal() or len(text) > DIGITS:
             return await self._send(text)
-        number = int(text)
-        if isinstance(numbered, live.PollShown):
-            if number <= len(numbered.options):
-                return await self._vote(numbered, number)
-        elif 1 <= number <= len(numbered):
-            text = numbered[number - 1]
-            self._screen.notice(f"› {text}")
-        return await self._send(text)
+        meant = self._numbered.get(int(text))
+        if isinstance(meant, Button):
+            return await self._press(meant)
+        if meant:
+            self._screen.notice(f"› {meant}")
+        return await self._send(meant or text)
 
-    async def _vote(self, poll: live.PollShown, choice: int) -> bool:
-        """Vote, and wait a moment for what comes of it; whether the vote arrived."""
+    async def _press(self, button: Button) -> bool:
+        """Press a button, and wait a moment for what comes of it; whether the press arrived."""
         self._done.clear()
         try:
-            await self._console.vote(self._conversation, poll.id, choice)
+            await self._console.press(self._conversation, button.action, button.value)
         except StoreUnavailable as error:
             self._screen.failure(error)
             return False
@@ -131,7 +129,7 @@ class Chat:
         is_command = command == "stop" or (command is not None and not self._open)
         self._ends_all = is_command or self._question is not None
         self._decided = self._question.question_id if self._question else ""
-        self._answer, self._question, self._numbered = None, None, ()
+        self._answer, self._question, self._numbered = None, None, {}
         self._awaited, is_stored = new_id("msg"), False
         # The answer may come before the message is known to be stored.
         self._open.add(self._awaited)
@@ -186,8 +184,8 @@ class Chat:
                 self._turn = event
             case live.Joined(user_ids):
                 self._turn = replace(self._turn, user_ids=self._turn.user_ids + user_ids)
-            case live.PollShown():
-                self._numbered = event if event.close else ()
+            case live.CardShown():
+                self._numbered = numbers_of(event.buttons)
             case live.Answered(turn_id):
                 is_newest = turn_id == self._turn.turn_id
                 self._show_answer(event, set(self._turn.user_ids if is_newest else ()))
@@ -199,10 +197,10 @@ class Chat:
                     # Something else is being typed.
                     self._screen.say("question_waits")
                 return
-        if self._awaited or isinstance(event, live.PollShown | live.Noticed):
+        if self._awaited or isinstance(event, live.CardShown | live.Noticed):
             self._screen.draw(event)
             if not self._awaited:
-                self._done.set()  # of a vote
+                self._done.set()  # of a press
 
     def _show_answer(self, answer: live.Answered, ids: set[str]) -> None:
         """Show the answer to the messages of these ids, unless it has been shown."""
@@ -216,7 +214,8 @@ class Chat:
         ids = {*ids, *self._open} if is_awaited and self._ends_all else ids
         self._answered |= self._open & ids
         self._open -= ids
-        self._numbered = answer.choices or self._numbered
+        if answer.choices:
+            self._numbered = dict(enumerate(answer.choices, 1))
         self._screen.draw(answer)
         if is_awaited:
             self._answer = answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,7 @@ from rich.text import Text
 
 from bot import live_events as live
 from bot.errors import BadInput, StoreUnavailable
+from bot.live_events import Button
 from bot.terminal import printable
 from bot.terminal.keyboard import Keyboard
 from bot.terminal.markdown import ChatMarkdown
@@ -114,8 +115,8 @@ class Screen:
                     self._keyboard.discard_typeahead()
             case live.Noticed(text):
                 self.notice(text)
-            case live.PollShown():
-                self.notice(poll_text(event, self._labels["vote"]))
+            case live.CardShown():
+                self.notice(card_text(event, self._labels["press"]))
             case live.Answered(_, text, True, note):
                 self._flush()
                 self._fail(text, note)
@@ -184,12 +185,26 @@ def result_text(response: dict[str, Any]) -> str:
     return _line(str(error) if is_error else encode(response).decode())
 
 
-def poll_text(poll: live.PollShown, how_to_vote: str) -> str:
-    """A poll as lines: its question, its options with numbers and counts, and how to vote."""
-    lines = [poll.question]
-    for number, option in enumerate(poll.options, 1):
-        lines.append(f"{number} {option}: {poll.counts[number - 1]}")
-    return "\n".join([*lines, how_to_vote if poll.close else poll.status])
+def card_text(card: live.CardShown, how_to_press: str) -> str:
+    """A card with buttons as lines: their numbers stand before what they are named like."""
+    values = dict(card.rows)
+    numbered = numbers_of(card.buttons)
+    named = {button.label for button in card.buttons}
+    lines = [card.title]
+    lines += [": ".join(filter(None, row)) for row in card.rows if row[0] not in named]
+    for number, button in numbered.items():
+        row = (f"{number} {button.label}", values.get(button.label, ""))
+        lines.append(": ".join(filter(None, row)))
+    return "\n".join([*lines, *filter(None, (card.note,)), *([how_to_press] if numbered else [])])
+
+
+def numbers_of(buttons: Sequence[Button]) -> dict[int, Button]:
+    """The buttons by the numbers that stand for them: from 1, and 0 for the one that ends it."""
+    numbered = dict(enumerate((one for one in buttons if not one.ends), 1))
+    for button in buttons:
+        if button.ends:
+            numbered[0] = button
+    return numbered
 
 
 def beside_text(answer: live.Answered) -> str:

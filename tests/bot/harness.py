@@ -13,6 +13,7 @@ from starlette.routing import BaseRoute
 from bot.agent.hooks import Hook
 from bot.agent.loop import Agent
 from bot.channels import AssertLease, Channel, Delivery, InboundEvent, Question
+from bot.channels.inbound import APPROVE, REJECT, VOTE
 from bot.clock import Days
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
@@ -117,9 +118,9 @@ class Harness:
         parts = store, agent, channels, catalogue, self.metrics, options
         self.runner = build(*parts, summarizer=summarizer, reviewers=reviewers, clock=clock)
         self.budgets, self.notes = self.runner.services.budgets, self.runner.window
-        votes = Votes(store, catalogue, process_later)
+        presses = {VOTE: Votes(store, catalogue, channels, process_later)}
         self.intake = Intake(
-            store, process_later, self.runner.services.commands, self.metrics, votes
+            store, process_later, self.runner.services.commands, self.metrics, presses
         )
 
     async def receive(self, text: str, message_id: str, address: str = "") -> None:
@@ -145,6 +146,14 @@ def process_later(_conversation: str, _author: str) -> None:
 def words(message_id: str, text: str, author: str = "u1") -> Message:
     """What somebody says."""
     return Message(message_id, "user", (Text(text),), WRITTEN_AT, Author(author))
+
+
+def decision_of(
+    press: Message, question: str, *, approved: bool, address: str = "", group: bool = False
+) -> InboundEvent:
+    """A pressed button of a question."""
+    action = APPROVE if approved else REJECT
+    return InboundEvent(press, address, group, event="action", target=question, action=action)
 
 
 def edited(change_id: str, target: str, text: str) -> InboundEvent:

@@ -8,6 +8,7 @@ import unicodedata
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
+from bot.channels.inbound import APPROVE, REJECT
 from bot.live_events import ToolStarted
 from bot.safe_text.arguments import BULLET, render_arguments
 from bot.safe_text.glyphs import RTL_RUN
@@ -56,7 +57,7 @@ async def finish(
     await turn.goes_on()
     await turn.shows(ToolStarted(call.id, call.name, call.arguments))
     await turn.returns(call, response)
-    await turn.settles(outcome)
+    await turn.replaces(outcome)
     await turn.answers(answer)
 
 
@@ -73,11 +74,7 @@ async def test_an_allowed_call_is_made(browser: Browser) -> None:
         await expect(page.get_by_role("button", name="Allow", exact=True)).to_be_disabled()
         await expect(page.get_by_role("button", name="Don’t allow")).to_be_disabled()
         arrival = await site.arrival()
-        assert (arrival.event, arrival.target, arrival.approved) == (
-            "decision",
-            site.open_question(turn),
-            True,
-        )
+        assert (arrival.action, arrival.target) == (APPROVE, site.open_question(turn))
         await turn.goes_on()
         await turn.shows(ToolStarted(call.id, call.name, call.arguments))
         await expect(card(page)).to_be_hidden()
@@ -94,7 +91,7 @@ async def test_an_allowed_call_is_made(browser: Browser) -> None:
             f"{made} running…",
         ]
         await turn.returns(call, {"sent": True})
-        await turn.settles("Allowed: send_mail.")
+        await turn.replaces("Allowed: send_mail.")
         await turn.answers("She has it.")
         await expect_thread(
             page,
@@ -158,7 +155,7 @@ async def test_a_call_is_refused_by_keyboard(browser: Browser) -> None:
             await page.keyboard.press("Shift+Tab")
         await expect(page.get_by_role("button", name="Don’t allow")).to_be_focused()
         await page.keyboard.press("Enter")
-        assert (await site.arrival()).approved is False
+        assert (await site.arrival()).action == REJECT
         await expect(card(page)).to_be_focused()
         await finish(
             turn, call, "Not allowed: send_mail.", {"error": "rejected by the user"}, "As you like."
@@ -189,7 +186,7 @@ async def test_a_question_survives_a_reload(browser: Browser) -> None:
         await expect(page.get_by_role("status")).to_have_text("")
         await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
         await page.get_by_role("button", name="Allow", exact=True).click()
-        assert (await site.arrival()).approved
+        assert (await site.arrival()).action == APPROVE
         await finish(turn, call, "Allowed: send_mail.", {"sent": True}, "She has it.")
         await expect(page.locator(".decided")).to_have_text("Allowed: send_mail.")
         await expect(page.locator(".answer").last).to_have_text("She has it.")
@@ -204,7 +201,7 @@ async def test_a_decision_in_one_tab_settles_the_other(browser: Browser) -> None
         await expect(card(other)).to_be_visible()
         await site.watched(2)
         await card(other).get_by_role("button", name="Allow", exact=True).click()
-        assert (await site.arrival()).approved
+        assert (await site.arrival()).action == APPROVE
         await finish(turn, call, "Allowed: send_mail.", {"sent": True}, "She has it.")
         for tab in (page, other):
             await expect(tab.locator(".decided")).to_have_text("Allowed: send_mail.")
@@ -240,7 +237,7 @@ async def test_a_press_that_did_not_arrive_can_be_repeated(browser: Browser) -> 
         )
         await page.unroute("**/decisions")
         await page.get_by_role("button", name="Allow", exact=True).click()
-        assert (await site.arrival()).approved
+        assert (await site.arrival()).action == APPROVE
 
 
 async def test_what_models_say_stands_apart_from_the_arguments(browser: Browser) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Browser, expect
 
+from bot.channels.inbound import STOP
 from tests.browser.visit import expect_thread, say, visit
 from tests.fakes.site import Site
 
@@ -25,7 +26,7 @@ async def test_a_running_turn_can_be_stopped(browser: Browser) -> None:
         await expect(stop).to_be_disabled()
         await expect(page.locator("#box")).to_be_focused()
         arrival = await site.arrival()
-        assert (arrival.event, arrival.message.parts) == ("stop", ())
+        assert (arrival.action, arrival.message.parts) == (STOP, ())
         await turn.answers("Stopped.")
         await expect_thread(page, "user: Tell me a story", "answer: Stopped.")
         await expect(stop).to_be_hidden()
@@ -58,7 +59,7 @@ async def test_escape_in_the_box_stops(browser: Browser) -> None:
         await expect(page.get_by_role("button", name="Stop")).to_be_enabled()
         assert site.waiting == 0
         await box.press("Escape")
-        assert (await site.arrival()).event == "stop"
+        assert (await site.arrival()).action == STOP
 
 
 async def test_a_stop_that_did_not_arrive_can_be_repeated(browser: Browser) -> None:
@@ -73,7 +74,7 @@ async def test_a_stop_that_did_not_arrive_can_be_repeated(browser: Browser) -> N
         )
         await page.unroute("**/stop")
         await page.get_by_role("button", name="Stop").click()
-        assert (await site.arrival()).event == "stop"
+        assert (await site.arrival()).action == STOP
 
 
 async def test_what_waited_when_somebody_stopped_is_not_waited_for(browser: Browser) -> None:
@@ -84,7 +85,7 @@ async def test_what_waited_when_somebody_stopped_is_not_waited_for(browser: Brow
         turn = await site.turn()
         await say(page, "Second")
         await page.get_by_role("button", name="Stop").click()
-        assert [(await site.arrival()).event for _ in range(2)] == ["message", "stop"]
+        assert [(await site.arrival()).action for _ in range(2)] == ["", STOP]
         await turn.answers("Stopped.")
         await expect(page.get_by_role("status")).to_have_text("")
         await expect_thread(page, "user: First", "answer: Stopped.", "user: Second")

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent
+from bot.channels import Album, InboundEvent
 from bot.errors import TryAgain
 from bot.providers.scripted import Step
 from bot.transcript import Author, Message, Text, ToolCall
-from tests.bot.harness import WRITTEN_AT
+from tests.bot.harness import WRITTEN_AT, decision_of
 from tests.crash.simulation import Meanwhile, Think
 
 
@@ -30,20 +30,17 @@ def edits(message_id: str, text: str, target: str) -> InboundEvent:
 
 def comes(message_id: str, text: str, *, routine: bool = False) -> InboundEvent:
     """A reminder whose time has come."""
-    return replace(
-        says(message_id, text), reminder="routine" if routine else "due", planned_at=WRITTEN_AT
-    )
+    action = "reminder.routine" if routine else "reminder.due"
+    return replace(says(f"{message_id}_{WRITTEN_AT}", text), action=action)
 
 
 def picture(message_id: str, text: str) -> InboundEvent:
-    return InboundEvent(says(message_id, text).message, album="two of them", album_size=2)
+    return InboundEvent(says(message_id, text).message, album=Album("two of them", 2))
 
 
 def presses(press_id: str, *, approved: bool = True, author: str = "u1") -> InboundEvent:
     """A button of the newest question."""
-    return InboundEvent(
-        says(press_id, "", author).message, "button", event="decision", approved=approved
-    )
+    return decision_of(says(press_id, "", author).message, "", approved=approved, address="button")
 
 
 def after(done: str, event: InboundEvent) -> tuple[Meanwhile, ...]:

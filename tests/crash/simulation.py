@@ -14,6 +14,7 @@ from msgspec.structs import replace as replaced
 
 from bot.channels import AssertLease, Delivery, InboundEvent
 from bot.commands import SpokenCommands
+from bot.conversation.approvals import DECISIONS
 from bot.conversation.cancellation import CHANGES
 from bot.conversation.intake import Intake
 from bot.conversation.services import Policy
@@ -182,7 +183,7 @@ class Conversation:
         """Take messages in, as a web process does that stays alive; a decision is about the newest
         question."""
         for event in events:
-            about = replaced(event, target=self.question) if event.event == "decision" else event
+            about = replaced(event, target=self.question) if event.action in DECISIONS else event
             assert await self.rig.accept(self.name, about)
 
     async def knock(self, event: InboundEvent, cut: Cut) -> list[str]:

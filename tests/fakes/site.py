@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,9 +18,10 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from bot import texts
-from bot.channels import Delivery, InboundEvent, Poll, Question, Reply
+from bot.channels import ButtonCard, Delivery, InboundEvent, Question, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
+from bot.conversation.polls import Poll
 from bot.errors import StoreUnavailable
 from bot.live_events import (
     AnswerRestarted,
@@ -94,9 +95,7 @@ class Site:
     async def open(self) -> AsyncIterator[Site]:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
-        reads = Reads(
-            self._past, self._question, self._open_polls, self._past_polls, self.files, self._title
-        )
+        reads = Reads(self._past, self._question, self._cards, self.files, self._title)
         console = Console(self._accept, self.live, reads, catalogue, "en", self.uploads)
         guard = Middleware(
             Guard,
@@ -167,17 +166,14 @@ class Site:
             raise StoreUnavailable("away")
         return self.questions.get(conversation)
 
-    async def _open_polls(self, conversation: str) -> list[Poll]:
-        return [poll for poll in self.polls if not poll.is_closed]
-
     def _title(self, name: str, language: str) -> str:
         return self.titles.get((name, language), "")
 
-    async def _past_polls(
-        self, conversation: str, messages: Sequence[Message], known: Collection[str]
-    ) -> list[Poll]:
-        ids = [result.response.get("poll") for message in messages for result in message.results]
-        return [poll for poll in self.polls if poll.id in ids and poll.id not in known]
+    async def _cards(self, conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
+        results = [result.response for message in messages for result in message.results]
+        ids = [response.get("poll") for response in results]
+        shown = [poll for poll in self.polls if not poll.is_closed or poll.id in ids]
+        return [poll.card(texts.load()) for poll in shown]
 
 
 class Letters:
@@ -280,9 +276,9 @@ class Turn:
         self._settled = self._site.questions.pop(self.conversation)
         await self.begin()
 
-    async def settles(self, outcome: str) -> None:
+    async def replaces(self, outcome: str) -> None:
         """Tell how it was decided."""
-        await self._deliver(Reply(outcome, settles=self._settled.id))
+        await self._deliver(Reply(outcome, replaces=self._settled.id))
 
     def commit(self, text: str) -> None:
         """End the turn on record."""

@@ -15,7 +15,7 @@ from bot.conversation.review import Reviewers
 from bot.conversation.services import Policy
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall, encode
-from tests.bot.harness import HERE, Harness
+from tests.bot.harness import HERE, Harness, decision_of
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection
@@ -102,9 +102,7 @@ class InjectedGroup:
         """Let somebody press a button."""
         self._sent += 1
         message = Message(f"p{self._sent}", "user", (), 1_000, Author(user, user.upper()))
-        await self._take(
-            InboundEvent(message, group=True, event="decision", target=question, approved=approved)
-        )
+        await self._take(decision_of(message, question, approved=approved, group=True))
 
     async def question(self) -> str:
         """The id of what is asked now, empty where nothing is."""

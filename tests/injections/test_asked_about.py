@@ -11,7 +11,7 @@ from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.transcript import REMINDER_ID, Author, Message, Text, ToolCall
 from tests.bot.conversation.reviewing import YES, reviewers
-from tests.bot.harness import HERE, Harness
+from tests.bot.harness import HERE, Harness, decision_of
 from tests.fakes.pages import HostileSite, hostile_site
 from tests.fakes.tools import Echo
 from tests.injections.addresses import SECRET, tools_of
@@ -39,7 +39,7 @@ async def decide(harness: Harness, *, approved: bool) -> None:
     asked = await harness.question()
     assert asked is not None
     press = Message("p1", "user", (), 20_000, Author("u1", "Hanako"))
-    await harness.arrive(InboundEvent(press, event="decision", target=asked.id, approved=approved))
+    await harness.arrive(decision_of(press, asked.id, approved=approved))
     await harness.runner.process(HERE)
 
 
@@ -109,7 +109,7 @@ async def test_a_routine_asks_its_person(store: Store) -> None:
         harness = Harness(store, [own, OPENS], tools=tools_of(site))
         text = Text("Read http://given.example/news and tell me")
         message = Message(f"{REMINDER_ID}r1_1", "user", (text,), 10_000, Author("u1", "Hanako"))
-        await harness.arrive(InboundEvent(message, reminder="routine", target="r1"))
+        await harness.arrive(InboundEvent(message, action="reminder.routine", target="r1"))
         await harness.runner.process(HERE)
         assert requests(site) == ["given.example/news"]
         asked = await harness.question()

@@ -11,7 +11,7 @@ from bot.file_types import TEXT, WORD
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Media, Message, Text, ToolCall
-from tests.bot.harness import HERE, Harness, Mailbox
+from tests.bot.harness import HERE, Harness, Mailbox, decision_of
 from tests.fakes.tools import Launch, tool_map
 from tests.injections.corpus import Injection, corpus
 from tests.injections.obeying import Obeying
@@ -59,7 +59,7 @@ async def test_what_a_file_orders_is_asked_first(
     while question := await here.question():
         number += 1
         no = Message(f"p{number}", "user", (), 1_000, Author("u1"))
-        await here.arrive(InboundEvent(no, event="decision", target=question.id))
+        await here.arrive(decision_of(no, question.id, approved=False))
         await here.runner.process(HERE)
     assert number
     assert launch.contexts == []

@@ -81,7 +81,7 @@ async def test_buttons_files_and_the_history_outlive_their_processes(
         assert await post_slack(running, slack, "a poll, please", POLL) == 200
         await until(lambda: "[Sushi] [Curry] [Close]" in "".join(slack.shown), 20)
         (poll,) = with_actions(slack)
-        vote = as_interaction(press(poll, "kaiwa_vote_2"))
+        vote = as_interaction(press(poll, "poll.vote#2"))
         assert [await post_to_slack(running, vote) for _ in range(2)] == [200, 200]
         gemini.say("21 °C")
         assert await post_slack(running, slack, "how warm is Tokyo?", RATED) == 200
@@ -95,7 +95,7 @@ async def test_buttons_files_and_the_history_outlive_their_processes(
     assert left_behind(tmp_path) == []
     *_, question = with_actions(slack)
     async with kaiwa(tmp_path, "run", **variables) as running:
-        close = as_interaction(press(poll, "kaiwa_vote_0"))
+        close = as_interaction(press(poll, "poll.vote#3"))
         assert await post_to_slack(running, close) == 200
         await until(lambda: any("This poll is closed" in shown for shown in slack.shown), 20)
         assert await press_feedback(running, slack, CHANNEL, "negative") == 200
@@ -109,7 +109,7 @@ async def test_buttons_files_and_the_history_outlive_their_processes(
         report = await feedback_of(tmp_path, variables)
     assert (report["good"], report["bad"], len(report["ratings"])) == (0, 1, 1)
     closed = next(shown for shown in slack.shown if "This poll is closed" in shown)
-    assert closed.startswith("Where do we eat?\nSushi: 0\nCurry: 1\n")
+    assert closed.startswith("Where do we eat?\nSushi  0\nCurry  1\n")
     assert closed.endswith("People who voted: 1")
     assert slack.shown[-2].endswith("\nAllowed: shout. (hanako)")
     assert done.read_text("utf-8") == "hello"

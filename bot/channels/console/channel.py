@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import NamedTuple
@@ -17,15 +17,18 @@ from msgspec.structs import replace
 from starlette.routing import BaseRoute
 
 from bot.channels import (
+    APPROVE,
     NO_FILES,
     NO_UPLOADS,
+    REJECT,
+    STOP,
     Accept,
     AssertLease,
+    ButtonCard,
     Channel,
     Delivery,
     Files,
     InboundEvent,
-    Poll,
     Question,
     Reply,
     Take,
@@ -41,9 +44,9 @@ from bot.live_events import (
     Answered,
     ApprovalAsked,
     ApprovalSettled,
+    CardShown,
     LiveEvent,
     Noticed,
-    PollShown,
     Watcher,
 )
 from bot.safe_text.names import safe_name
@@ -64,15 +67,14 @@ UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 ReadQuestion = Callable[[str], Awaitable[Question | None]]
 ReadTitle = Callable[[str, str], str]
-ReadPolls = Callable[[str], Awaitable[Sequence[Poll]]]
-ReadPastPolls = Callable[[str, Sequence[Message], Collection[str]], Awaitable[Sequence[Poll]]]
+ReadCards = Callable[[str, Sequence[Message]], Awaitable[Sequence[ButtonCard]]]
 
 
 def _no_title(name: str, language: str) -> str:
     return ""
 
 
-async def _no_polls(*_: object) -> Sequence[Poll]:
+async def _no_cards(*_: object) -> Sequence[ButtonCard]:
     return ()
 
 
@@ -82,16 +84,14 @@ class Reads(NamedTuple):
     Attributes:
         history: the committed messages of a conversation, oldest first.
         question: the open question of a conversation.
-        polls: its open polls.
-        past_polls: others that were started in these messages, without those whose ids are known.
+        cards: that it keeps, and others that were shown with these messages of it.
         files: of tool calls.
         title: of a tool, by its name and a language; empty without one.
     """
 
     history: ReadHistory
     question: ReadQuestion
-    polls: ReadPolls = _no_polls
-    past_polls: ReadPastPolls = _no_polls
+    cards: ReadCards = _no_cards
     files: Files = NO_FILES
     title: ReadTitle = _no_title
 
@@ -203,43 +203,29 @@ class Console(Channel):
         if question is None or question.id != question_id:
             return False
         press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
+        action = APPROVE if approved else REJECT
         await self._accept(
-            conversation,
-            InboundEvent(press, event="decision", target=question_id, approved=approved),
+            conversation, InboundEvent(press, event="action", action=action, target=question_id)
         )
         return True
 
-    async def open_polls(self, conversation: str) -> list[PollShown]:
-        """The open polls of a conversation, those with the newest votes last.
+    async def cards(self, conversation: str, messages: Sequence[Message]) -> list[CardShown]:
+        """The cards that a conversation keeps, and others that were shown with these messages.
 
         Raises:
             StoreUnavailable: they cannot be read.
         """
-        return [self._poll_shown(poll) for poll in await self._reads.polls(conversation)]
+        return [_card_shown(card) for card in await self._reads.cards(conversation, messages)]
 
-    async def past_polls(
-        self, conversation: str, messages: Sequence[Message], known: Collection[str]
-    ) -> list[PollShown]:
-        """Polls that were started in these messages, without those whose ids are known.
-
-        Raises:
-            StoreUnavailable: they cannot be read.
-        """
-        polls = await self._reads.past_polls(conversation, messages, known)
-        return [self._poll_shown(poll) for poll in polls]
-
-    async def vote(self, conversation: str, poll_id: str, choice: int) -> None:
-        """Accept a vote, durably; what comes of it is shown to all viewers.
-
-        Args:
-            choice: the number of an option, from 1; 0 closes the poll.
+    async def press(self, conversation: str, action: str, value: str) -> None:
+        """Accept a press of a card's button, durably; what comes of it is shown to all viewers.
 
         Raises:
             StoreUnavailable: nothing was stored.
         """
         press = _message(new_id("press"), Author(_person(conversation)))
         await self._accept(
-            conversation, InboundEvent(press, event="vote", target=poll_id, choice=choice)
+            conversation, InboundEvent(press, event="action", action=action, target=value)
         )
 
     async def stop(self, conversation: str) -> None:
@@ -249,7 +235,7 @@ class Console(Channel):
             StoreUnavailable: nothing was stored.
         """
         wish = _message(new_id("stop"), Author(_person(conversation)))
-        await self._accept(conversation, InboundEvent(wish, event="stop"))
+        await self._accept(conversation, InboundEvent(wish, event="action", action=STOP))
 
     @asynccontextmanager
     async def watch(self, conversation: str) -> AsyncGenerator[AsyncIterator[LiveEvent]]:
@@ -292,36 +278,26 @@ class Console(Channel):
         )
         if reply.question is not None:
             event = _approval_asked(reply.question)
-        elif reply.poll is not None:
-            event = self._poll_shown(reply.poll)
-        elif reply.settles:
-            event = ApprovalSettled(reply.settles, reply.text)
+        elif reply.card is not None:
+            event = _card_shown(reply.card)
+        elif reply.replaces:
+            event = ApprovalSettled(reply.replaces, reply.text)
         elif reply.private:
             event = Noticed(reply.text)
         await self.watcher(conversation).show(event)
         return shown_at
 
     def split(self, reply: Reply) -> list[Reply]:
-        """A poll is shown before the answer, which ends the turn for whoever watches."""
-        return [Reply("", poll=reply.poll), replace(reply, poll=None)] if reply.poll else [reply]
-
-    def _poll_shown(self, poll: Poll) -> PollShown:
-        close = "" if poll.is_closed else self._texts.get("poll.close", poll.language)
-        return PollShown(
-            poll.id,
-            poll.question,
-            poll.options,
-            counts=poll.counts,
-            status=poll.status(self._texts),
-            close=close,
-        )
+        """A card with buttons is shown before the answer, which ends the turn for whoever
+        watches."""
+        return [Reply("", card=reply.card), replace(reply, card=None)] if reply.card else [reply]
 
     def close(self) -> None:
         """End all event streams: a server that shuts down waits for its open responses."""
         self._closing.set()
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Messages, decisions, votes and stops in; history and live events out."""
+        """Messages, decisions, presses and stops in; history and live events out."""
         reads = self._reads
         return Endpoints(
             self,
@@ -363,6 +339,10 @@ def _approval_asked(question: Question) -> ApprovalAsked:
         question.until,
         remarks=question.remarks,
     )
+
+
+def _card_shown(card: ButtonCard) -> CardShown:
+    return CardShown(card.key, card.title, card.rows, card.note, card.buttons)
 
 
 def _complaint(text: str, files: Sequence[Media] = ()) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Annotated, Protocol, TypeVar
@@ -29,7 +29,7 @@ from bot.channels.console.uploads import (
 )
 from bot.errors import BadInput, KaiwaError, StoreUnavailable
 from bot.http import read_body
-from bot.live_events import ApprovalAsked, PollShown
+from bot.live_events import ApprovalAsked, CardShown
 from bot.transcript import Media, Message, encode
 from toolset.web.decoding import decode_json
 
@@ -76,11 +76,11 @@ class PostedDecision(Struct):
     approved: bool
 
 
-class PostedVote(Struct):
-    """A pressed button of a poll: the number of an option, from 1; 0 closes the poll."""
+class PostedPress(Struct):
+    """A pressed button of a card."""
 
-    poll: Annotated[str, Meta(max_length=64)]
-    choice: Annotated[int, Meta(ge=0, le=10)]
+    action: Annotated[str, Meta(pattern=r"^[a-z_]{1,20}\.[a-z_]{1,20}$")]
+    value: Annotated[str, Meta(pattern=r"^\S{0,200}$")] = ""
 
 
 class PostedStop(Struct):
@@ -130,13 +130,9 @@ class ConsoleActions(Protocol):
         self, conversation: str, question_id: str, *, approved: bool, locale: str = ""
     ) -> bool: ...
 
-    async def open_polls(self, conversation: str) -> list[PollShown]: ...
+    async def cards(self, conversation: str, messages: Sequence[Message]) -> list[CardShown]: ...
 
-    async def past_polls(
-        self, conversation: str, messages: Sequence[Message], known: Collection[str]
-    ) -> list[PollShown]: ...
-
-    async def vote(self, conversation: str, poll_id: str, choice: int) -> None: ...
+    async def press(self, conversation: str, action: str, value: str) -> None: ...
 
     async def stop(self, conversation: str) -> None: ...
 
@@ -170,13 +166,13 @@ class Endpoints:
         self._closing = closing
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Messages, decisions, votes and stops in; history and live events out."""
+        """Messages, decisions, presses and stops in; history and live events out."""
         return (
             Route("/console/{id}", self._answer_errors(self._history)),
             Route("/console/{id}/events", self._answer_errors(self._events)),
             Route("/console/{id}/messages", self._answer_errors(self._take), methods=["POST"]),
             Route("/console/{id}/decisions", self._answer_errors(self._decide), methods=["POST"]),
-            Route("/console/{id}/votes", self._answer_errors(self._vote), methods=["POST"]),
+            Route("/console/{id}/actions", self._answer_errors(self._press), methods=["POST"]),
             Route("/console/{id}/stop", self._answer_errors(self._stop), methods=["POST"]),
             Route("/console/{id}/files/{ref}", self._answer_errors(self._upload), methods=["PUT"]),
             Route("/console/{id}/files/{ref}", self._answer_errors(self._picture)),
@@ -208,19 +204,17 @@ class Endpoints:
     async def _history(self, request: Request) -> Response:
         """All entries, or those after the newest entry of the page (``after``)."""
         conversation = _conversation(request)
-        messages, asked, polls = await asyncio.gather(  # one request to the store
-            self._read_history(conversation),
-            self._console.open_question(conversation),
-            self._console.open_polls(conversation),
+        messages, asked = await asyncio.gather(  # one request to the store
+            self._read_history(conversation), self._console.open_question(conversation)
         )
-        polls += await self._console.past_polls(conversation, messages, {poll.id for poll in polls})
+        cards = await self._console.cards(conversation, messages)
         title = partial(self._console.tool_title, languages=_languages(request))
         entries = await entries_of(conversation, messages, self._files, title)
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0
         return _json(
-            {"messages": entries[first:], "whole": first == 0, "asked": asked, "polls": polls}
+            {"messages": entries[first:], "whole": first == 0, "asked": asked, "cards": cards}
         )
 
     async def _events(self, request: Request) -> ASGIApp:
@@ -261,9 +255,9 @@ class Endpoints:
             raise Refused(409, "not_open")
         return _json({}, 202)
 
-    async def _vote(self, request: Request) -> Response:
-        vote = await read_posted(request, PostedVote, "no_vote")
-        await self._console.vote(_conversation(request), vote.poll, vote.choice)
+    async def _press(self, request: Request) -> Response:
+        press = await read_posted(request, PostedPress, "no_press")
+        await self._console.press(_conversation(request), press.action, press.value)
         return _json({}, 202)
 
     async def _stop(self, request: Request) -> Response:

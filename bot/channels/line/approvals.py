@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bot.channels import Question
-from bot.channels.line.types import Button, LineMessage
+from bot.channels import APPROVE, REJECT, Question
+from bot.channels.line.types import Button, LineMessage, data_of
 from bot.channels.splitting import split
 from bot.safe_text.addresses import unlinked
 from bot.safe_text.names import isolated_name, safe_name
 from bot.texts import Texts
 
 NAME_LIMIT = 40  # UTF-16 code units; the sentence has at most 240 characters
-SIGNS = {"approve": True, "reject": False}
+ACTIONS = {"approve": APPROVE, "reject": REJECT}
 
 
 def approval_messages(
@@ -23,9 +23,9 @@ def approval_messages(
     half of a call.
     """
     buttons: list[Button] = []
-    for sign in SIGNS:
+    for sign, action in ACTIONS.items():
         label = texts.get(f"line.{sign}", language)
-        buttons.append(Button(label, label, f"{sign}:{question.id}"))
+        buttons.append(Button(label, label, data_of(action, question.id)))
     name = isolated_name(next(split(safe_name(question.asker), NAME_LIMIT)).strip())
     if not is_group:
         key = "confirm"
@@ -38,10 +38,3 @@ def approval_messages(
     )
     # LINE opens the links of a message by itself, before anybody has decided.
     return [LineMessage(unlinked(text)), LineMessage(invitation, choice=tuple(buttons))]
-
-
-def read_decision(data: str) -> tuple[str, bool] | None:
-    """The id of the question a postback decides, and whether it is approved; None for a button that
-    is not ours."""
-    sign, _, question = data.partition(":")
-    return (question, SIGNS[sign]) if sign in SIGNS and question else None

@@ -37,8 +37,6 @@ from bot.channels.line.late_answers import BOT as LATE
 from bot.channels.line.lookups import People
 from bot.channels.line.own_messages import OwnMessages
 from bot.channels.line.pictures import find_pictures
-from bot.channels.line.polls import BOT as POLLS
-from bot.channels.line.polls import PAUSE_S, stored_in
 from bot.channels.line.presence import Presence
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import (
@@ -64,6 +62,9 @@ STYLE = (
     "です・ます. "
     "Use metric units. Give an address (URL) in full, with a space before and after it."
 )
+# A card cannot be changed: its words are the answer to a press, which costs nothing, and a group in
+# which many press at once gets few messages.
+CHANGE_PAUSE_S = 10.0
 
 
 class Line(Channel):
@@ -76,7 +77,7 @@ class Line(Channel):
 
     name = "line"
     style = STYLE
-    poll_pause_s = PAUSE_S
+    change_pause_s = CHANGE_PAUSE_S
 
     def __init__(
         self,
@@ -139,7 +140,7 @@ class Line(Channel):
         """Send one reply as up to three messages of text, and what is shown below it."""
         reply = delivery.reply
         if (
-            reply.settles and not reply.poll
+            reply.replaces and not reply.card
         ):  # LINE cannot change a sent message, and one more would cost money
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
@@ -147,7 +148,7 @@ class Line(Channel):
             return
         messages = await self._messages(delivery, chat)
         outbound = OutboundMessage(
-            delivery, chat, address, messages, free=reply.free or chat.bot in (POLLS, LATE)
+            delivery, chat, address, messages, free=reply.free or chat.bot == LATE
         )
         sent = await self._sender.send(outbound, assert_lease)
         if (
@@ -191,9 +192,9 @@ class Line(Channel):
         is_over = read.reply_token and self._clock() - read.received_at >= ANSWER_MS
         return write_address(replace(read, reply_token="")) if is_over else address
 
-    def polls_of(self, conversation: str) -> str:
-        """One beside the chat: an answer about votes waits, and no other answer waits for it."""
-        return stored_in(chat_of(conversation))
+    def beside(self, conversation: str, purpose: str) -> str:
+        """One with the purpose in place of the bot."""
+        return chat_of(conversation)._replace(bot=purpose).conversation
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile."""

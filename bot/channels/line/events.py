@@ -6,11 +6,8 @@ import hashlib
 
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent
+from bot.channels import COURTESY, Album, InboundEvent
 from bot.channels.line import Config
-from bot.channels.line.approvals import read_decision
-from bot.channels.line.late_answers import fetched_in, is_asker, read_fetch
-from bot.channels.line.polls import read_vote, stored_in
 from bot.channels.line.stickers import courtesy_of
 from bot.channels.line.types import (
     Address,
@@ -20,6 +17,7 @@ from bot.channels.line.types import (
     Event,
     ImageSet,
     Mentionee,
+    read_action,
     write_address,
 )
 from bot.file_types import MOST_BYTES, kind_of, type_of
@@ -60,8 +58,7 @@ class Reader:
         arrival = self._read(event, chat, received_at)
         if arrival is None:
             return None
-        beside = {"vote": stored_in, "fetch": fetched_in}.get(arrival.event)
-        return beside(chat) if beside else chat.conversation, arrival
+        return chat.conversation, arrival
 
     def _read(self, event: Event, chat: Chat, received_at: int) -> InboundEvent | None:
         content = event.message or NOTHING
@@ -78,22 +75,18 @@ class Reader:
         if event.type == "messageEdited":
             return _edit(event, content, chat, received_at)
         pressed = event.postback.data if event.type == "postback" and event.postback else ""
-        decision, vote, fetch = read_decision(pressed), read_vote(pressed), read_fetch(pressed)
-        is_known = decision or vote or fetch or event.type in ("message", "follow", "join")
+        action = read_action(pressed)
+        is_known = action or event.type in ("message", "follow", "join")
         if event.mode == "standby" or not is_known:
             return None
         if not self._is_allowed(event, chat):
             if chat.is_group:
                 return None
             return _canned(event, chat, received_at, "not_allowed", is_daily=True)
-        if decision:
-            return _decision(event, chat, received_at, decision)
-        if vote:
-            poll, choice = vote
+        if action:
+            name, value = action
             pressing = _message_event(event, chat, received_at, ())
-            return replace(pressing, event="vote", target=poll, choice=choice)
-        if fetch:
-            return _fetch(event, chat, received_at, fetch)
+            return replace(pressing, event="action", action=name, target=value)
         if event.type != "message":
             return _canned(event, chat, received_at, "greeting")
         return _message(event, content, chat, received_at)
@@ -144,8 +137,9 @@ def _message(event: Event, content: Content, chat: Chat, received_at: int) -> In
         kind = content.type if content.type in ("video", "audio", "file") else "other"
         return _canned(event, chat, received_at, f"kind_{kind}")
     courtesy = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
+    action = f"{COURTESY}{courtesy}" if courtesy else ""
     read = _message_event(event, chat, received_at, parts)
-    return replace(read, courtesy=courtesy, quotes=quoted, unmentioned=unmentioned)
+    return replace(read, action=action, quotes=quoted, unmentioned=unmentioned)
 
 
 def _parts(content: Content) -> tuple[Part, ...]:
@@ -196,10 +190,10 @@ def _departure(event: Event, chat: Chat, received_at: int) -> InboundEvent | Non
     if event.left is None or not chat.is_group:
         return None
     members = event.left.members[:MOST_MEMBERS]
-    leavers = tuple(member.user_id for member in members if member.user_id)
+    leavers = " ".join(member.user_id for member in members if member.user_id)
     if not leavers:
         return None
-    return replace(_bare_event(event, chat, received_at), event="members_left", leavers=leavers)
+    return replace(_bare_event(event, chat, received_at), event="members_left", target=leavers)
 
 
 def _canned(
@@ -215,32 +209,6 @@ def _canned(
     return replace(arrival, event="canned", target=f"line.{key}")
 
 
-def _decision(
-    event: Event, chat: Chat, received_at: int, decision: tuple[str, bool]
-) -> InboundEvent:
-    """A pressed button. Whether this person may decide is checked later."""
-    question, approved = decision
-    return replace(
-        _message_event(event, chat, received_at, ()),
-        event="decision",
-        target=question,
-        approved=approved,
-    )
-
-
-def _fetch(
-    event: Event, chat: Chat, received_at: int, fetch: tuple[str, str]
-) -> InboundEvent | None:
-    """A press of the button for late answers; others than the asker press in vain."""
-    language, mark = fetch
-    user = event.source.user_id if event.source else None
-    if user is None or not is_asker(mark, user):
-        return None
-    pressing = _message_event(event, chat, received_at, ())
-    message = replace(pressing.message, author=Author(user, locale=language))
-    return replace(pressing, message=message, event="fetch", target=chat.conversation)
-
-
 def _message_event(
     event: Event, chat: Chat, received_at: int, parts: tuple[Part, ...]
 ) -> InboundEvent:
@@ -254,13 +222,13 @@ def _message_event(
         mark_as_read_token=content.mark_as_read_token or "",
     )
     message = replace(bare.message, id=content.id or bare.message.id, parts=parts)
-    album = content.image_set or NO_ALBUM
+    images = content.image_set or NO_ALBUM
+    album = Album(images.id, images.total) if images.id else None
     return replace(
         bare,
         message=message,
         address=write_address(address),
-        album=album.id,
-        album_size=album.total,
+        album=album,
     )
 
 

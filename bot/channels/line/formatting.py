@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bot.channels import Reply
+from bot.channels import ButtonCard, Reply
 from bot.channels.line.approvals import approval_messages
 from bot.channels.line.flex import NO_WORDS
 from bot.channels.line.markdown import Piece, joined, pieces, plain_text
-from bot.channels.line.polls import poll_card, poll_counts
-from bot.channels.line.types import LABEL, Bubble, Button, Chat, LineMessage, alt_text
+from bot.channels.line.types import (
+    LABEL,
+    Bubble,
+    Button,
+    Chat,
+    LineMessage,
+    alt_text,
+    data_of,
+)
 from bot.channels.splitting import split
 from bot.channels.utf16 import shortened, units
 from bot.errors import DeliveryRefused
@@ -52,8 +59,8 @@ class Formatter:
         Raises:
             DeliveryRefused: the reply is empty.
         """
-        if reply.poll and reply.settles:
-            return [poll_counts(reply.poll, self._texts)]
+        if reply.card and reply.replaces:
+            return [LineMessage(reply.card.text)]
         if reply.question:
             # The first line is ours; the arguments below it may be in any language.
             asked = next(split(reply.text.strip(), MOST))
@@ -66,10 +73,10 @@ class Formatter:
         if chat.is_group and reply.choices:
             in_words = "\n\n".join(filter(None, (in_words, reply.choices_in_words)))
         beside = _cards(reply.cards)
-        if reply.poll:
-            beside.append(poll_card(reply.poll, self._texts))
+        if reply.card:
+            beside.append(_with_buttons(reply.card))
         beside += [LineMessage("", image=url) for url in pictures]
-        text = "" if reply.poll and reply.text == reply.poll.question else reply.text.strip()
+        text = "" if reply.card and reply.text == reply.card.title else reply.text.strip()
         language = language_of(text, self._language)
         more = self._more(reply, chat, language)
         words = _words(text, in_words, more, MOST_MESSAGES - len(beside))
@@ -111,6 +118,18 @@ def _cards(cards: Sequence[Card]) -> list[LineMessage]:
         Bubble(card.title or NO_WORDS, note=card.note, rows=card.rows) for card in cards
     )
     return [LineMessage(alt_text("\n\n".join(card.text for card in cards)), bubbles=bubbles)]
+
+
+def _with_buttons(card: ButtonCard) -> LineMessage:
+    """A card. A button that is labelled like a row has the row's number, as it may be cut."""
+    numbers = {label: f"{number} {label}" for number, (label, _) in enumerate(card.rows, 1)}
+    buttons: list[Button] = []
+    for button in card.buttons:
+        label = shortened(numbers.get(button.label, button.label), LABEL)
+        buttons.append(Button(label, "", data_of(button.action, button.value)))
+    lines = [": ".join(filter(None, (numbers[label], value))) for label, value in card.rows]
+    bubble = Bubble(card.title, "\n".join(lines), card.note, tuple(buttons))
+    return LineMessage(alt_text(card.title), bubbles=(bubble,))
 
 
 def _words(markdown: str, below: str, more: str, room: int) -> list[LineMessage]:

@@ -6,15 +6,12 @@ card, whose button brings a new token with each press.
 
 from __future__ import annotations
 
-import re
-from hashlib import sha256
-
-from bot.channels.line.types import Bubble, Button, Chat, LineMessage
-from bot.texts import LANGUAGES, Texts
+from bot.channels import FETCH, fetch_value
+from bot.channels.line.types import Bubble, Button, Chat, LineMessage, data_of
+from bot.texts import Texts
 
 BOT = "late"  # in place of a bot, in ids of conversations in which nobody writes
 ANSWER_MS = 45_000  # of a reply token's minute; the rest is for the card
-PRESS = re.compile(rf"late:({'|'.join(LANGUAGES)}):([0-9a-f]{{32}})")
 
 
 def fetched_in(chat: Chat) -> str:
@@ -41,21 +38,7 @@ def earlier_button(asker: str, texts: Texts, language: str) -> Button:
     return _button("late_earlier", asker, texts, language)
 
 
-def read_fetch(data: str) -> tuple[str, str] | None:
-    """The language and the asker's mark in a postback; None for another button."""
-    press = PRESS.fullmatch(data)
-    return (press[1], press[2]) if press else None
-
-
-def is_asker(mark: str, user: str) -> bool:
-    """Whether a button is for this person."""
-    return mark == _digest(user)
-
-
 def _button(label: str, asker: str, texts: Texts, language: str) -> Button:
     """A button that works for its asker alone; a press posts nothing in their name."""
-    return Button(texts.get(f"line.{label}", language), "", f"late:{language}:{_digest(asker)}")
-
-
-def _digest(user: str) -> str:
-    return sha256(user.encode()).hexdigest()[:32]
+    posted = data_of(FETCH, fetch_value(language, asker))
+    return Button(texts.get(f"line.{label}", language), "", posted)

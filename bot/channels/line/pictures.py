@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from bot.channels import Files, Reply
 
-MAX_PICTURES = 2  # LINE takes five messages at once; a text is up to three, and a poll is one
+MAX_PICTURES = (
+    2  # LINE takes five messages at once; a text is up to three, and a card with buttons is one
+)
 MAX_PREVIEW = 1_000_000  # bytes; the picture is its own preview
 MIMES = ("image/png", "image/jpeg")
 
@@ -24,7 +26,7 @@ async def find_pictures(
         StoreUnavailable: the addresses cannot be made.
     """
     shown, in_words = list[str](), list[str]()
-    most = MAX_PICTURES - (reply.poll is not None)
+    most = MAX_PICTURES - (reply.card is not None)
     for file in reply.files:
         fits = len(shown) < most and file.mime in MIMES and file.size <= MAX_PREVIEW
         is_there = fits and not (is_late and await files.read(file) is None)

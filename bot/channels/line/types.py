@@ -7,6 +7,7 @@ Almost every field may be absent, and new kinds of events come without notice.
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
@@ -86,6 +87,20 @@ class Button(NamedTuple):
     label: str
     text: str
     data: str = ""
+
+
+ACTION = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20}) (\S{1,200})")
+
+
+def data_of(action: str, value: str) -> str:
+    """The data of the postback that a button with an action sends."""
+    return f"{action} {value}"
+
+
+def read_action(data: str) -> tuple[str, str] | None:
+    """The action and the value in a postback's data; None for a button that is not ours."""
+    found = ACTION.fullmatch(data)
+    return (found[1], found[2]) if found else None
 
 
 class Appearance(NamedTuple):

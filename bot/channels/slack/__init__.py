@@ -14,7 +14,7 @@ Socket Mode.
     answers     post, or finish the stream  task_cards tool calls of a stream
     answer_blocks  what an answer holds     blocks     Block Kit's objects
     cards       cards of tools              choices    short answers by button
-    feedback    buttons below answers       polls      votes by button
+    feedback    buttons below answers
     uploads     files of answers            tasks      background tasks
     home        the home tab                modals     a call with many arguments
     shortcuts   menu of a message           groups     handles of user groups

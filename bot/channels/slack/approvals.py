@@ -11,6 +11,8 @@ import structlog
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
+from bot.channels import APPROVE as APPROVED
+from bot.channels import REJECT as REJECTED
 from bot.channels import Host, InboundEvent, KeyValue, Question
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import (
@@ -44,6 +46,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 KEPT_S = 2 * 86_400  # twice as long as a question may stay open
 APPROVE, REJECT, REVIEW = "kaiwa_approve", "kaiwa_reject", "kaiwa_review"
+ACTIONS = {APPROVE: APPROVED, REJECT: REJECTED}
 STYLES = {APPROVE: "primary", REJECT: "danger"}
 MOST_ARGUMENTS = 3  # that the message of a question shows
 DATE = "{date_short_pretty} {time}"  # in the language and the zone of whoever reads it
@@ -142,7 +145,7 @@ class Approvals:
         """
         try:
             question = await read_open(outbound.conversation, self._kv)
-            if question is None or question.id != outbound.reply.settles:
+            if question is None or question.id != outbound.reply.replaces:
                 return
             await outbound.assert_lease()
             await self._show(question, outbound.reply.text)
@@ -272,8 +275,8 @@ def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEven
         Message(message_id, "user", (), ms(action.action_ts), author=user.author),
         write_address(address),
         group=chat_of(action.block_id).is_group,
-        event="decision",
+        event="action",
         target=action.value,
-        approved=action.action_id == APPROVE,
+        action=ACTIONS[action.action_id],
     )
     return ReceivedEvent(action.block_id, arrival)

@@ -17,6 +17,7 @@ from bot.channels.slack.answer_blocks import AnswerBlocks
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals, read_decision, shows_whole
 from bot.channels.slack.assistant import Assistant
+from bot.channels.slack.cards import read_action
 from bot.channels.slack.choices import read_choice, show_choice
 from bot.channels.slack.client import Client
 from bot.channels.slack.delivery import Sender
@@ -31,7 +32,6 @@ from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import DAY_S, Enricher, Identity, People
 from bot.channels.slack.messages import Messages, OutboundMessage
 from bot.channels.slack.modals import Modals, asks_for_modal
-from bot.channels.slack.polls import PAUSE_S, Polls, read_vote, stored_in
 from bot.channels.slack.presence import Presence
 from bot.channels.slack.shortcuts import Shortcuts
 from bot.channels.slack.streaming import Streaming
@@ -67,6 +67,7 @@ You write in Slack, which renders Markdown: short paragraphs, lists and code blo
 help, no headings for a short answer. Be concise: the answer first, then only what helps."""
 DEFAULT_TIMING = Timing()
 PARTICIPATION_S = 90 * 86_400
+CHANGE_PAUSE_S = 2.0  # Slack takes about 50 changes of messages a minute
 
 
 class Slack(Channel):
@@ -82,7 +83,7 @@ class Slack(Channel):
     style = STYLE
     takes_back = True
     streams = True
-    poll_pause_s = PAUSE_S
+    change_pause_s = CHANGE_PAUSE_S
 
     def __init__(self, config: Config, host: Host, *, timing: Timing = DEFAULT_TIMING) -> None:
         self._config = config
@@ -111,8 +112,7 @@ class Slack(Channel):
         answers = Answers(self._client, streaming, self.identity, messages, blocks)
         self._approvals = Approvals(self._client, messages, host)
         uploads = Uploads(self._client, config, messages, host.files, host.kv)
-        polls = Polls(self._client, messages, host.texts)
-        self._sender = Sender(self._client, answers, self._approvals, uploads, polls)
+        self._sender = Sender(self._client, answers, self._approvals, uploads, messages)
         self._feedback = Feedback(self._client, config, people, host, self.tasks)
         self._files = Files(self._client, config)
         self._modals = Modals(self._client, config, host)
@@ -183,12 +183,11 @@ class Slack(Channel):
         """The channel, for all its threads."""
         return chat_of(conversation)._replace(thread="").conversation
 
-    def polls_of(self, conversation: str) -> str:
-        """One beside the channel and all its threads: a change of a message waits for no answer
-        there."""
-        return stored_in(chat_of(conversation).channel)
+    def beside(self, conversation: str, purpose: str) -> str:
+        """One of the channel and all its threads, with the purpose in place of the team."""
+        return Chat(purpose, chat_of(conversation).channel).conversation
 
-    def shows_polls(self, address: str) -> bool:
+    def shows_cards(self, address: str) -> bool:
         """Not the answer to a slash command of a channel, which goes to whoever gave it."""
         where = read_address(address)
         return not where.response_url or where.channel.startswith("D")
@@ -247,17 +246,18 @@ class Slack(Channel):
         return Chat("notices", recipient).conversation, write_address(Address(recipient))
 
     def split(self, reply: Reply) -> list[Reply]:
-        """The reply in messages of Slack's size; each file and a poll are messages of their own."""
+        """The reply in messages of Slack's size; each file and a card with buttons are messages of
+        their own."""
         if reply.takes_back is not None:
             return [reply]
         texts = split_markdown(reply.text, LIMIT)
-        *above, last = replace(reply, files=(), poll=None).in_parts(texts)
+        *above, last = replace(reply, files=(), card=None).in_parts(texts)
         pieces = [*above, last]
-        if (reply.files or reply.poll) and not (last.text.strip() or last.cards or last.choices):
+        if (reply.files or reply.card) and not (last.text.strip() or last.cards or last.choices):
             pieces.pop()
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
-        if reply.poll:
-            files.append(Reply(reply.poll.question, poll=reply.poll))
+        if reply.card:
+            files.append(Reply(reply.card.title, card=reply.card))
         return pieces + files
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
@@ -313,7 +313,7 @@ class Slack(Channel):
                 self.tasks.start(show_choice(self._client, pressed, chosen))
         else:
             await self._accept_received(
-                read_decision(pressed, self._config) or read_vote(pressed, self._config)
+                read_decision(pressed, self._config) or read_action(pressed, self._config)
             )
 
     async def _on_shortcut(self, payload: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from bot.channels import InboundEvent
+from bot.channels import CHOOSE, InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, actions, button, rich_section, rich_text, words
 from bot.channels.slack.cards import card_block
@@ -68,7 +68,7 @@ def read_choice(pressed: Press, config: Config) -> ReceivedEvent | None:
         Message(message_id, "user", (Text(value[2]),), ms(action.action_ts), author=user.author),
         write_address(press_address(pressed, config)),
         group=chat_of(action.block_id).is_group,
-        choice=int(number[1]),
+        action=CHOOSE,
     )
     return ReceivedEvent(action.block_id, arrival)
 

@@ -1,4 +1,4 @@
-"""How a reply leaves: as an answer, as a question, as a poll, as a file, or for one person alone;
+"""How a reply leaves: as an answer, as a question, as a card, as a file, or for one person alone;
 never twice."""
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from typing import Any
 
 import structlog
 
-from bot.channels import Reply, whole_of
+from bot.channels import ButtonCard, Reply, whole_of
 from bot.channels.slack.answer_blocks import Body
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals
+from bot.channels.slack.cards import card_content
 from bot.channels.slack.choices import blocks_beside
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.formatting import cut_fallback, escape, without_broadcasts
-from bot.channels.slack.messages import OutboundMessage, delivery_id_of
-from bot.channels.slack.polls import Polls
+from bot.channels.slack.messages import Messages, OutboundMessage, delivery_id_of
 from bot.channels.slack.uploads import Uploads, file_ids_of
 from bot.errors import DeliverLater, TokenRefused
 
@@ -34,13 +34,18 @@ class Sender:
     """
 
     def __init__(
-        self, client: Client, answers: Answers, approvals: Approvals, uploads: Uploads, polls: Polls
+        self,
+        client: Client,
+        answers: Answers,
+        approvals: Approvals,
+        uploads: Uploads,
+        messages: Messages,
     ) -> None:
         self._client = client
         self._answers = answers
         self._approvals = approvals
         self._uploads = uploads
-        self._polls = polls
+        self._messages = messages
 
     async def send(self, outbound: OutboundMessage) -> int | None:
         """Post one reply; returning means delivered.
@@ -68,11 +73,12 @@ class Sender:
         if reply.question is not None:
             await self._answers.discard(outbound)
             return await self._approvals.ask(outbound, reply.question)
-        if reply.poll and reply.settles:
-            await self._polls.update(outbound, reply.poll)
-        elif reply.poll:
-            await self._polls.post(outbound, reply.poll)
-        elif reply.settles:
+        if reply.card and reply.replaces:
+            await self._show_change(outbound, reply.card)
+        elif reply.card:
+            content = card_content(reply.card, outbound.conversation)
+            await self._messages.send(outbound, content)
+        elif reply.replaces:
             await self._approvals.settle(outbound)
         elif reply.private:
             await self._post_privately(outbound)
@@ -94,6 +100,18 @@ class Sender:
             )
 
         await self._answers.delete(outbound, is_one)
+
+    async def _show_change(self, outbound: OutboundMessage, card: ButtonCard) -> None:
+        """Show how a card has changed, in the message whose button was pressed."""
+        await outbound.assert_lease()
+        updated = await self._client.post_checked(
+            "chat.update",
+            channel=outbound.address.channel,
+            ts=outbound.address.ts,
+            **card_content(card, outbound.conversation),
+        )
+        if not updated.ok:
+            log.warning("card.not_changed", cause=updated.error)
 
     async def _share(self, outbound: OutboundMessage) -> bool:
         """Share the file of a delivery that has one (``Slack.split``). An answer for one person

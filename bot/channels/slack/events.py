@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from bot.channels import Host, InboundEvent
+from bot.channels import STOP, Host, InboundEvent
 from bot.channels.slack import Config
 from bot.channels.slack.contents import files_of, forwarded_words, with_text
 from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
@@ -131,7 +131,8 @@ class Reader:
         at = event.event_ts or ""
         message = Message(f"{chat.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
         return ReceivedEvent(
-            chat.conversation, InboundEvent(message, group=chat.is_group, event="stop")
+            chat.conversation,
+            InboundEvent(message, group=chat.is_group, event="action", action=STOP),
         )
 
     def _read_invitation(

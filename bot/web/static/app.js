@@ -5,7 +5,7 @@ import { choiceIn } from "./card.js";
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
 import { Letters } from "./letters.js";
-import { voteIn } from "./poll.js";
+import { pressIn } from "./buttons.js";
 import { decisionIn } from "./question.js";
 import { Server, fetchJSON } from "./server.js";
 import { Stream } from "./stream.js";
@@ -204,10 +204,10 @@ class Page {
   }
 
   async clicked(target) {
-    const [decision, vote] = [decisionIn(target), voteIn(target)];
+    const [decision, press] = [decisionIn(target), pressIn(target)];
     if (decision) this.decide(decision);
     if (choiceIn(target)) this.send(choiceIn(target));
-    if (vote) this.notify("send", await this.server.vote(this.conversation.id, vote));
+    if (press) this.notify("send", await this.server.press(this.conversation.id, press));
   }
 
   async decide(decision) {

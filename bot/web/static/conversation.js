@@ -16,7 +16,7 @@ export class Conversation {
     this.durations = new Map(); // tool call id → ms
     this.sent = readSent(id); // { id, text, files, at, accepted, dismissed }
     this.questions = new Map(); // tool call id → { id, tool, shown, until, remarks, pressed, over, outcome }
-    this.polls = new Map(); // id → { id, question, options, counts, status, close }
+    this.cards = new Map(); // key → { key, title, rows, note, buttons }
   }
 
   send(message) {
@@ -42,15 +42,15 @@ export class Conversation {
 
   /** What gives way to the server's answer to a request made now; what live events tell meanwhile is newer. */
   get snapshot() {
-    return { question: this.question?.id, polls: new Map(this.polls) };
+    return { question: this.question?.id, cards: new Map(this.cards) };
   }
 
   /** Take what the server knows: what it has committed, or what came of that after the last entry known here, the open
-      question, and the polls. A question that was open here already when the server was asked (`then`), and is not
+      question, and the cards with buttons. A question that was open here already when the server was asked (`then`), and is not
       there, is decided. */
-  learn({ messages, whole, asked, polls = [] }, then) {
-    for (const poll of polls) {
-      if (this.polls.get(poll.id) === then.polls.get(poll.id)) this.polls.set(poll.id, poll);
+  learn({ messages, whole, asked, cards = [] }, then) {
+    for (const card of cards) {
+      if (this.cards.get(card.key) === then.cards.get(card.key)) this.cards.set(card.key, card);
     }
     const present = new Set(whole ? [] : this.history.map((entry) => entry.id));
     this.history = [...(whole ? [] : this.history), ...messages.filter((entry) => !present.has(entry.id))];
@@ -105,8 +105,8 @@ export class Conversation {
       case "settled":
         this.settle(event);
         break;
-      case "poll":
-        this.polls.set(event.id, event);
+      case "card":
+        this.cards.set(event.key, event);
         break;
       case "answered":
         this.end(event);
@@ -154,8 +154,8 @@ export class Conversation {
   get items() {
     const items = [...this.historyItems(), ...this.turns.flatMap((turn) => this.turnItems(turn))];
     items.push(...this.waiting.map((message) => ({ kind: "user", ...message })));
-    const shown = new Set(items.map((item) => item.poll));
-    items.push(...[...this.polls.values()].filter((poll) => !shown.has(poll)).map((poll) => ({ kind: "poll", poll })));
+    const shown = new Set(items.map((item) => item.card));
+    items.push(...[...this.cards.values()].filter((card) => !shown.has(card)).map((card) => ({ kind: "buttons", card })));
     for (const item of items.slice(0, -1)) delete item.choices; // nobody answers an earlier question
     const { question } = this;
     const isShown = items.some((item) => item.question === question);
@@ -237,11 +237,11 @@ export class Conversation {
     return items;
   }
 
-  /** A call stands beneath the question about it, and not before that is decided; above the poll that it has started. */
+  /** A call stands beneath the question about it, and not before that is decided; above the card that it has made. */
   callItems(call) {
     const question = this.questions.get(call.id);
-    const poll = this.polls.get(call.response?.poll);
-    const items = [{ kind: "tool", call }, ...(poll ? [{ kind: "poll", poll }] : [])];
+    const key = Object.values(call.response ?? {}).find((value) => this.cards.has(value));
+    const items = [{ kind: "tool", call }, ...(key ? [{ kind: "buttons", card: this.cards.get(key) }] : [])];
     if (!question) return items;
     return [{ kind: "question", question }, ...(question.over ? items : [])];
   }
@@ -282,7 +282,7 @@ function keyed(items) {
   return items.flatMap((item) => {
     if (item.kind === "tool") return { ...item, key: `tool ${item.call.id}` };
     if (item.kind === "question") return { ...item, key: `question ${item.question.id}` };
-    if (item.kind === "poll") return { ...item, key: `poll ${item.poll.id}` };
+    if (item.kind === "buttons") return { ...item, key: `card ${item.card.key}` };
     if (item.kind === "answer") return { ...item, key: `answer ${anchor} ${(answers += 1)}` };
     [anchor, answers] = [item.id, 0];
     const user = { ...item, key: `user ${item.id}` };

@@ -10,7 +10,7 @@ export class Server {
     this.signIn = signIn;
   }
 
-  /** { messages, whole, asked, polls }: what was committed after the message known already, the open question, and polls;
+  /** { messages, whole, asked, cards }: what was committed after the message known already, the open question, and cards with buttons;
       else null. */
   async history(conversation, after) {
     const response = await this.ask(`/console/${conversation}${after ? `?after=${encodeURIComponent(after)}` : ""}`);
@@ -57,9 +57,9 @@ export class Server {
     return this.order(`/console/${conversation}/decisions`, { question: id, approved });
   }
 
-  /** Returns what went wrong, in words; nothing where the vote was accepted. */
-  async vote(conversation, { poll, choice }) {
-    return this.order(`/console/${conversation}/votes`, { poll, choice });
+  /** Returns what went wrong, in words; nothing where the press was accepted. */
+  async press(conversation, { action, value }) {
+    return this.order(`/console/${conversation}/actions`, { action, value });
   }
 
   /** Returns what went wrong, in words; nothing where the turn under way is going to end. */

@@ -2,7 +2,7 @@
 
 import { showCards, showChoices } from "./card.js";
 import { renderMarkdown } from "./markdown.js";
-import { createPoll, updatePoll } from "./poll.js";
+import { createCard, updateCard } from "./buttons.js";
 import { createQuestion, updateQuestion } from "./question.js";
 import { unturned, unturnedJSON } from "./turning.js";
 
@@ -54,7 +54,7 @@ const create = {
   ],
   tool: () => [make("span", "node"), toolDetails()],
   question: () => createQuestion(make),
-  poll: () => createPoll(make),
+  buttons: () => createCard(make),
 };
 
 const update = {
@@ -104,9 +104,9 @@ const update = {
     updateQuestion(element, question, words, make, setText);
   },
 
-  poll(element, { poll }) {
-    updatePoll(element, poll, make, setText);
-    setLanguage(element, poll.question);
+  buttons(element, { card }) {
+    updateCard(element, card, make, setText);
+    setLanguage(element, card.title);
   },
 };
 

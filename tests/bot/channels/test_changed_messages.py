@@ -10,10 +10,11 @@ from functools import partial
 import pytest
 from redis.asyncio import Redis
 
-from bot.channels import Delivery, Poll, Reply
+from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
 from bot.conversation.cancellation import CHANGES
 from bot.conversation.history import read_history
+from bot.conversation.polls import Poll
 from bot.errors import DeliverLater
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
@@ -40,7 +41,7 @@ from tests.bot.channels.slack.questions import (
     in_old_thread,
 )
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
-from tests.bot.harness import ours
+from tests.bot.harness import ours, texts
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import GROUP, event
 from tests.fakes.line_events import USER as HANAKO
@@ -55,7 +56,7 @@ WORDS = (
     "Japan."
 )
 LATER = "1700000030.000100"
-BACK = Reply("", settles="turn", fleeting=True, takes_back=("turn_1", "turn_2", "turn_3"))
+BACK = Reply("", replaces="turn", fleeting=True, takes_back=("turn_1", "turn_2", "turn_3"))
 ADDRESS = write_address(Address(CHANNEL, TS, TS, user=USER, team=TEAM))
 TARO = f"U{'2' * 32}"
 
@@ -194,11 +195,11 @@ async def test_no_further_piece_of_a_long_answer_follows(store: Store, slack: Sl
 
 async def test_pictures_and_polls_are_deleted_too(slack: SlackFake, rig: Rig) -> None:
     """And nothing else: not people's messages, not other answers, not other files."""
-    poll = Poll("poll_" + "0" * 32, "slack:polls:C00000001", "Where?", ("Here", "There"), (0, 0))
+    poll = Poll("poll_" + "0" * 32, "Where?", ("Here", "There"), (0, 0))
     parts: list[Reply] = [
         Reply("Sunny."),
         Reply(CHART.text, files=(CHART,)),
-        Reply("Where?", poll=poll),
+        Reply("Where?", card=poll.card(texts())),
     ]
     for number, reply in enumerate(parts, 1):
         await rig.slack.deliver(

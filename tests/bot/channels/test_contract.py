@@ -167,7 +167,7 @@ QUESTION = Question(
 )
 OF_APPROVALS = {
     "a question": Reply("May I do this? launch", question=QUESTION),
-    "an outcome": Reply("Allowed: launch.", settles="question_1"),
+    "an outcome": Reply("Allowed: launch.", replaces="question_1"),
     "a refusal": Reply("Only the person who asked can decide this.", private=True),
 }
 

@@ -17,12 +17,13 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import Delivery, Poll, Question, Reply
+from bot.channels import Delivery, Question, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.channels.line.flex import NO_WORDS
-from bot.live_events import Answered, ApprovalAsked, PollShown, decode_event
+from bot.conversation.polls import Poll
+from bot.live_events import Answered, ApprovalAsked, CardShown, decode_event
 from bot.safe_text.arguments import code_block
-from bot.terminal.screen import beside_text, poll_text
+from bot.terminal.screen import beside_text, card_text
 from bot.transcript import FileRef
 from tests.bot.channels.line import rig as line_rig
 from tests.bot.channels.slack import rig as slack_rig
@@ -90,9 +91,7 @@ def answers(words: Words) -> Iterator[Reply]:
     assert full
     choices = bounded_choices([f"CHOICE-{number} {words.fill}" for number in range(9)])
     options = (f"OPTION-1 {words.fill}"[:60], "OPTION-2")
-    poll = Poll(
-        f"poll_{'0' * 32}", "slack:polls:C1", "QUESTION-1", options, (0, 0), language=words.language
-    )
+    poll = Poll(f"poll_{'0' * 32}", "QUESTION-1", options, (0, 0), language=words.language)
     reported = [
         FileRef("", "a.csv", "text/csv", f"PICTURE-{number} {words.fill[:500]}")
         for number in range(2)
@@ -102,12 +101,12 @@ def answers(words: Words) -> Iterator[Reply]:
         ("", TABLE),
         ((), (CHART,), (CHART, *reported, CHART)),
         ((), choices),
-        (None, poll),
+        (None, poll.card(texts.load())),
     )
     for cards, table, files, offered, asked in list(every)[1::5]:
         text = "\n\n".join(filter(None, (words.text, table)))
         if text or asked:
-            yield Reply(text, files=files, poll=asked, cards=cards, choices=offered)
+            yield Reply(text, files=files, card=asked, cards=cards, choices=offered)
 
 
 def tokens(reply: Reply) -> set[str]:
@@ -117,8 +116,8 @@ def tokens(reply: Reply) -> set[str]:
         *(file.text for file in reply.files if not file.id),
         *reply.choices,
     ]
-    if reply.poll:
-        spoken += [reply.poll.question, *reply.poll.options]
+    if reply.card:
+        spoken += [reply.card.title, *(label for label, _ in reply.card.rows)]
     found = {word for text in spoken for word in text.split() if MARK.match(word)}
     return found | ({CHART.text} if any(file.id for file in reply.files) else set())
 
@@ -136,7 +135,7 @@ class Place(NamedTuple):
 
     show: Show
     cuts: bool = False
-    shows_polls: bool = True
+    shows_cards: bool = True
 
 
 @asynccontextmanager
@@ -187,7 +186,7 @@ async def in_slack(*, alone: bool = False, **address: str) -> AsyncIterator[Plac
                     await rig.slack.deliver(slack_rig.THREAD, sent, ours)
                 return _read_slack(fake)
 
-            yield Place(show, shows_polls=not alone)
+            yield Place(show, shows_cards=not alone)
 
 
 def _read_slack(fake: SlackFake) -> str:
@@ -225,7 +224,7 @@ async def in_console() -> AsyncIterator[Place]:
             return "\n".join((asked[0].tool, asked[0].shown, *asked[0].remarks))
         [answered] = [event for event in events if isinstance(event, Answered)]
         assert (answered.cards, answered.choices) == (reply.cards, reply.choices)
-        polls = [poll_text(event, "Vote.") for event in events if isinstance(event, PollShown)]
+        polls = [card_text(event, "Vote.") for event in events if isinstance(event, CardShown)]
         return "\n".join([answered.text, beside_text(answered), *polls])
 
     yield Place(show)
@@ -272,7 +271,7 @@ async def test_every_answer_arrives_whole(place: str, kind: str) -> None:
     words = WORDS[kind]
     async with PLACES[place]() as where:
         for reply in answers(words):
-            if reply.poll and not where.shows_polls:
+            if reply.card and not where.shows_cards:
                 continue
             seen = await where.show(reply)
             assert [token for token in tokens(reply) if token not in seen] == []

@@ -7,6 +7,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
+from bot.channels.inbound import CHOOSE
 from bot.conversation.approvals import READING_MS
 from bot.conversation.services import Policy
 from bot.errors import DeliverLater
@@ -14,7 +15,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text
 from tests.bot.conversation.test_approvals import LAUNCH, Scene
-from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, edited, unsent
+from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, decision_of, edited, unsent
 from tests.bot.store.turns import key
 from tests.waiting import until_true
 
@@ -216,9 +217,7 @@ async def test_a_decision_in_time_counts_however_late_it_is_read(store: Store) -
     question = await scene.harness.question()
     assert question is not None
     press = Message("p1", "user", (), 0, Author("u1"))
-    await scene.harness.arrive(
-        InboundEvent(press, event="decision", target=question.id, approved=True)
-    )
+    await scene.harness.arrive(decision_of(press, question.id, approved=True))
 
     async def is_over() -> bool:
         return await store.now_ms(HERE) > question.until
@@ -276,7 +275,7 @@ async def test_a_pressed_choice_decides_nothing(store: Store) -> None:
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
     pressed = InboundEvent(
-        Message("choice:C1:1.1", "user", (Text("yes"),), WRITTEN_AT, Author("u1")), choice=1
+        Message("choice:C1:1.1", "user", (Text("yes"),), WRITTEN_AT, Author("u1")), action=CHOOSE
     )
     assert await scene.harness.intake(HERE, pressed)
     await scene.harness.runner.process(HERE)

@@ -25,6 +25,7 @@ from tests.bot.harness import (
     WRITTEN_AT,
     Harness,
     Mailbox,
+    decision_of,
     edited,
     process_later,
     unsent,
@@ -93,9 +94,7 @@ class Scene:
     ) -> None:
         target = question or self.question
         message = Message(press_id, "user", (), WRITTEN_AT, Author(user, user.upper()))
-        event = InboundEvent(
-            message, f"at-{press_id}", event="decision", target=target, approved=approved
-        )
+        event = decision_of(message, target, approved=approved, address=f"at-{press_id}")
         await self._intake(HERE, event)
         await self.harness.runner.process(HERE)
 
@@ -174,9 +173,9 @@ async def test_a_reminder_decides_nothing_and_waits(
     scene = Scene(store, Step("Launched"), Step("Done"))
     await scene.say("launch it", "m1")
     at = await store.now_ms(HERE) + 5_000
-    rung = Message("r1", "user", (Text("A reminder: "), Text("yes")), at, Author("u1"))
-    event = InboundEvent(rung, reminder=reminder, target="r1", planned_at=at)
-    assert await store.inbox.accept(HERE, "r1", encode(event), ASIDE)
+    rung = Message(f"r1_{at}", "user", (Text("A reminder: "), Text("yes")), at, Author("u1"))
+    event = InboundEvent(rung, action=f"reminder.{reminder}", target="r1")
+    assert await store.inbox.accept(HERE, rung.id, encode(event), ASIDE)
     await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []
     assert len(scene.harness.box.texts) == 1

@@ -14,7 +14,7 @@ from bot.providers.scripted import Step
 from bot.store import Spent, Store
 from bot.transcript import Author, Message, Spending, Usage, encode
 from tests.bot.conversation.budgets_harness import Clock, make_budgets
-from tests.bot.harness import HERE, Harness, Mailbox, texts, unsent, words
+from tests.bot.harness import HERE, Harness, Mailbox, decision_of, texts, unsent, words
 
 REFUSED = (
     "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 "
@@ -100,10 +100,8 @@ async def test_a_late_decision_is_no_message(store: Store) -> None:
     """Pressing a button costs nothing and is answered beyond every limit."""
     harness = limited(store)
     presses = [
-        InboundEvent(
-            Message(f"m{number}", "user", (), 1_000, Author("u1")),
-            event="decision",
-            target="question_1",
+        decision_of(
+            Message(f"m{number}", "user", (), 1_000, Author("u1")), "question_1", approved=False
         )
         for number in range(4)
     ]

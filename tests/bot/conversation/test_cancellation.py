@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
 from bot.channels import InboundEvent
+from bot.channels.inbound import STOP
 from bot.conversation.answering import YOUNG_S
 from bot.conversation.cancellation import TOPIC, CancelRegistry
 from bot.conversation.history import read_history
@@ -36,7 +37,7 @@ async def listens(redis: Redis) -> bool:
 
 def button(press_id: str = "s1") -> InboundEvent:
     """Pressed; it says nothing."""
-    return InboundEvent(Message(press_id, "user", (), 1_000), event="stop")
+    return InboundEvent(Message(press_id, "user", (), 1_000), event="action", action=STOP)
 
 
 @pytest.mark.parametrize(

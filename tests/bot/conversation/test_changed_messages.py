@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, Reply
+from bot.channels.inbound import CHOOSE
 from bot.conversation.cancellation import CHANGES, Change
 from bot.conversation.history import read_record
 from bot.conversation.inbound import MOST_CHANGES
@@ -341,7 +342,7 @@ async def test_what_came_besides_waits_for_the_reopened_turn(store: Store) -> No
 async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Store) -> None:
     """A pressed choice such as "reset" is no command, and must not become one."""
     harness = Harness(store, [Step("one")], Pieces(busy=2))
-    await proceed(harness, InboundEvent(words("m1", "reset"), choice=1))
+    await proceed(harness, InboundEvent(words("m1", "reset"), action=CHOOSE))
     await proceed(harness, edited("e1", "m1", "Weather?"))
     assert await harness.past() == ["Weather?", "one"]
     assert len(await store.outbox.read(HERE)) == 1
@@ -350,7 +351,7 @@ async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Stor
 async def test_a_turn_that_has_said_more_than_the_answer_is_not_reopened(store: Store) -> None:
     """What it has said besides, here a reminder, would be lost."""
     harness = Harness(store, [Step("one")], Pieces(busy=2))
-    await harness.arrive(InboundEvent(words("r1", "Call home"), reminder="due"))
+    await harness.arrive(InboundEvent(words("r1_1000", "Call home"), action="reminder.due"))
     await proceed(harness, InboundEvent(words("m1", "Wether?")))
     before = await store.outbox.read(HERE)
     await proceed(harness, edited("e1", "m1", "Weather?"))

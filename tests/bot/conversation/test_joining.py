@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.agent.turn import TurnUpdate
-from bot.channels import InboundEvent
+from bot.channels import Album, InboundEvent
 from bot.conversation.answering import Attempt, ConversationPorts
 from bot.conversation.approvals import Approvals
 from bot.conversation.edits import HistoryEditor
@@ -136,7 +136,7 @@ async def test_leaving_in_the_middle_lets_the_turn_end_and_deletes_everything(st
 
 
 def picture(number: int) -> InboundEvent:
-    return InboundEvent(words(f"p{number}", f"picture {number}"), album="album", album_size=3)
+    return InboundEvent(words(f"p{number}", f"picture {number}"), album=Album("album", 3))
 
 
 async def test_an_album_that_arrives_in_the_middle_joins_whole(store: Store, redis: Redis) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.channels import InboundEvent, Take
+from bot.channels import InboundEvent, Take, inbound
 from bot.conversation.history import read_history
 from bot.conversation.media import EARLIER
 from bot.file_types import mime_of
@@ -39,7 +39,7 @@ def picture(number: int, total: int = 0) -> InboundEvent:
     message = Message(
         f"m{number}", "user", (Media(f"pic{number}", "image/unknown"),), 1, Author("u1")
     )
-    return InboundEvent(message, album="set" if total else "", album_size=total)
+    return InboundEvent(message, album=inbound.Album("set", total) if total else None)
 
 
 async def arrive(store: Store, event: InboundEvent) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent, Poll, Reply
+from bot.channels import ButtonCard, InboundEvent, Reply
+from bot.channels.inbound import VOTE
 from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
@@ -17,9 +18,9 @@ from bot.conversation.polls import (
     FULL,
     NO_WORDS,
     ONE,
+    Poll,
     ToolPolls,
-    read_open_polls,
-    read_past_polls,
+    read_cards,
     read_poll,
     show_poll,
 )
@@ -55,16 +56,25 @@ def started(*calls: dict[str, Any]) -> list[Step]:
 def pressing(poll: Poll, choice: int, author: str = "u2", press_id: str = "p1") -> InboundEvent:
     """A press of a button."""
     press = Message(press_id, "user", (), 0, Author(author))
-    return InboundEvent(press, "address", event="vote", target=poll.id, choice=choice)
+    return InboundEvent(press, "address", event="action", action=VOTE, target=f"{poll.id}:{choice}")
 
 
 async def first_poll(harness: Harness) -> Poll:
     """The poll of the first answer."""
     await harness.receive("A poll, please", "m1")
     await harness.runner.process(HERE, "u1")
-    poll = harness.box.delivered[0].reply.poll
-    assert poll
+    card = harness.box.delivered[0].reply.card
+    assert card
+    poll = await read_poll(harness.store, HERE, card.key)
+    assert isinstance(poll, Poll)
+    assert poll.card(texts()) == card
     return poll
+
+
+def counts_of(card: ButtonCard | None) -> list[str]:
+    """The votes of its options."""
+    assert card
+    return [votes for _, votes in card.rows]
 
 
 async def test_the_answer_brings_the_poll(store: Store) -> None:
@@ -72,13 +82,15 @@ async def test_the_answer_brings_the_poll(store: Store) -> None:
     harness = talk(store, *started({}, {"question": "When?", "multiple": True}))
     poll = await first_poll(harness)
     assert harness.box.texts == ["Please vote."]
-    assert poll == Poll(poll.id, HERE, "Where do we eat?", ("Sushi", "Curry"), (0, 0))
+    assert poll == Poll(poll.id, "Where do we eat?", ("Sushi", "Curry"), (0, 0))
     [first_result, second_result] = harness.model.requests[1].messages[-1].results
     assert [first_result.response, second_result.response] == [{"poll": poll.id}, {"error": ONE}]
-    assert await read_open_polls(store, HERE) == [poll]
     messages = await read_history(store, HERE)
-    assert await read_past_polls(store, HERE, messages, ()) == [poll]
-    assert await read_past_polls(store, HERE, messages, {poll.id}) == []
+    assert await read_cards(store, texts(), HERE, messages) == [poll.card(texts())]
+    assert await harness.intake(HERE, pressing(poll, 0, "u1"))
+    closed = replace(poll, is_closed=True).card(texts())
+    assert await read_cards(store, texts(), HERE, messages) == [closed]
+    assert await read_cards(store, texts(), HERE, ()) == []
 
 
 async def test_a_press_starts_no_turn(store: Store) -> None:
@@ -89,8 +101,8 @@ async def test_a_press_starts_no_turn(store: Store) -> None:
     assert await store.inbox.read(HERE) == []
     await harness.runner.process(HERE)
     shown = harness.box.delivered[1].reply
-    assert shown.poll == replace(poll, counts=(0, 1), voters=1)
-    assert (shown.settles, shown.private, shown.fleeting) == (poll.id, True, True)
+    assert shown.card == replace(poll, counts=(0, 1), voters=1).card(texts())
+    assert (shown.replaces, shown.private, shown.fleeting) == (poll.id, True, True)
     assert (len(harness.box.delivered), len(harness.model.requests)) == (2, 2)
 
 
@@ -113,7 +125,9 @@ async def test_a_press_that_does_not_count_is_explained_once_a_minute(store: Sto
     poll = await first_poll(harness)
     for press in ("p1", "p2"):
         assert not await harness.intake(HERE, pressing(poll, 0, press_id=press))
-    assert not await harness.intake(HERE, pressing(replace(poll, id="poll_0"), 1, press_id="p3"))
+    assert not await harness.intake(
+        HERE, pressing(replace(poll, id=f"poll_{'0' * 32}"), 1, press_id="p3")
+    )
     await harness.runner.process(HERE)
     assert harness.box.texts[1:] == [
         "この投票を締め切れるのは、始めた本人だけです。",
@@ -125,21 +139,15 @@ async def test_a_pause_delays_what_shows_votes(store: Store) -> None:
     """The lease is given back meanwhile; the next change is shown with it."""
     harness = talk(store, *started({}))
     poll = await first_poll(harness)
-    harness.box.poll_pause_s = 60
+    harness.box.change_pause_s = 60
     for number, author in enumerate(("u2", "u3", "u4")):
         await harness.intake(HERE, pressing(poll, 1, author, f"p{number}"))
         await harness.runner.process(HERE)
-    assert [
-        reply.poll.counts for reply in (one.reply for one in harness.box.delivered) if reply.poll
-    ] == [
-        (0, 0),
-        (1, 0),
-    ]
-    harness.box.poll_pause_s = 0
+    shown = [counts_of(one.reply.card) for one in harness.box.delivered if one.reply.card]
+    assert shown == [["", ""], ["1", "0"]]
+    harness.box.change_pause_s = 0
     await harness.runner.process(HERE)
-    shown = harness.box.delivered[-1].reply.poll
-    assert shown
-    assert (shown.counts, shown.voters) == ((3, 0), 3)
+    assert counts_of(harness.box.delivered[-1].reply.card) == ["3", "0"]
     assert await store.outbox.read(HERE) == []
 
 
@@ -153,9 +161,7 @@ async def test_a_show_that_fails_leaves_no_dead_letter(store: Store, failure: Ex
     await harness.runner.process(HERE)
     await harness.intake(HERE, pressing(poll, 2, "u3", "p2"))
     await harness.runner.process(HERE)
-    shown = harness.box.delivered[-1].reply.poll
-    assert shown
-    assert shown.counts == (1, 1)
+    assert counts_of(harness.box.delivered[-1].reply.card) == ["1", "1"]
     assert await store.dead_letters.read() == []
 
 
@@ -171,9 +177,7 @@ async def test_a_vote_does_not_wait_for_a_turn_that_rests(store: Store) -> None:
     await harness.intake(HERE, pressing(poll, 1))
     gate.set()
     await running
-    shown = harness.box.delivered[-1].reply.poll
-    assert shown
-    assert shown.counts == (1, 0)
+    assert counts_of(harness.box.delivered[-1].reply.card) == ["1", "0"]
 
 
 async def test_attempts_that_fail_leave_one_show_behind(store: Store) -> None:
@@ -190,7 +194,7 @@ async def test_attempts_that_fail_leave_one_show_behind(store: Store) -> None:
 async def test_a_process_without_votes_takes_none(store: Store) -> None:
     """Nothing of them gets into an inbox."""
     intake = Intake(store, process_later, SpokenCommands(texts()), Metrics())
-    assert not await intake(HERE, pressing(Poll("poll_1", HERE, "?", ("a", "b")), 1))
+    assert not await intake(HERE, pressing(Poll("poll_1", "?", ("a", "b")), 1))
     assert await store.inbox.read(HERE) == []
 
 
@@ -225,7 +229,9 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
     messages = [Message("m", "tool", (failed, result, hooked), 0)]
-    assert await show_poll(store, HERE, messages, Reply("Done")) == Reply("Done")
+    assert await show_poll(talk(store).runner.services, HERE, messages, Reply("Done")) == Reply(
+        "Done"
+    )
 
 
 async def test_forget_me_takes_votes_and_polls(store: Store) -> None:

@@ -148,13 +148,13 @@ async def test_what_waits_behind_a_turn_says_when_it_was_to_come(store: Store) -
     stage = Stage(store, [])
     planned_at = await store.now_ms(HERE) - 600_000
     message = Message(
-        f"{REMINDER_ID}r1",
+        f"{REMINDER_ID}r1_{planned_at}",
         "user",
         (Text("A reminder:\n"), Text("the oven")),
         planned_at,
         Author("u1"),
     )
-    event = InboundEvent(message, reminder="due", target="r1", planned_at=planned_at)
+    event = InboundEvent(message, action="reminder.due", target="r1")
     await stage.harness.arrive(event)
     await stage.harness.runner.process(HERE)
     at = datetime.fromtimestamp(planned_at / 1000, UTC)
@@ -342,7 +342,7 @@ async def test_whoever_leaves_a_group_takes_their_reminders_along(
     await stage.say("remind me too", "m2", Author("u2"), group=True)
     before = len(stage.harness.box.texts), await stage.harness.past()
     gone = InboundEvent(
-        Message("l1", "user", (), 1_000), group=True, event="members_left", leavers=("u1", "u3")
+        Message("l1", "user", (), 1_000), group=True, event="members_left", target="u1 u3"
     )
     assert await stage.harness.intake(HERE, gone)
     assert not await stage.harness.intake(HERE, gone)

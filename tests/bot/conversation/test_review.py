@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.agent.turn import ActingCall
 from bot.channels import InboundEvent
+from bot.channels.inbound import STOP
 from bot.conversation.history import read_history
 from bot.conversation.review import LED_TO, REVIEW_S, VOTE, Reviewers, Vote, case_text
 from bot.conversation.services import Policy
@@ -358,7 +359,7 @@ async def test_only_the_yes_of_all_decides(
     "news",
     [
         unsent("e1", "m1"),
-        InboundEvent(words("e1", ""), event="stop"),
+        InboundEvent(words("e1", ""), event="action", action=STOP),
         InboundEvent(words("e1", "No, the other one!")),
     ],
     ids=["unsent", "stop", "said"],

@@ -106,7 +106,7 @@ async def test_a_routine_whose_turn_is_given_up_has_failed(store: Store) -> None
     )
     await store.reminders.add(HERE, "r1", EMMA.id, at, encode(stored))
     message = Message("m1", "user", (Text("Routine:\n"), Text("Tell me a joke")), at, EMMA)
-    await harness.arrive(InboundEvent(message, reminder="routine", target="r1"))
+    await harness.arrive(InboundEvent(message, action="reminder.routine", target="r1"))
     lease = await leased(store, HERE)
     for _ in range(MAX_STARTS + 1):  # the release takes one back
         await store.journal.begin(lease, "turn_1")
@@ -142,7 +142,7 @@ async def test_a_routine_ends_when_its_author_leaves_the_group(store: Store) -> 
     stage = Stage(store, [*steps, Step("Hello.")])
     await stage.say("every day at 7 tell me a joke", "m1", Author("u1"), group=True)
     gone = InboundEvent(
-        Message("l1", "user", (), 1_000), group=True, event="members_left", leavers=("u1",)
+        Message("l1", "user", (), 1_000), group=True, event="members_left", target="u1"
     )
     hello = InboundEvent(Message("m2", "user", (Text("hi"),), 1_000, Author("u2")), group=True)
     await stage.harness.arrive(gone, hello)

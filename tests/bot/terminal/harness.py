@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from bot import texts
 from bot.channels import InboundEvent, Question
 from bot.channels.console.channel import Console, Reads
+from bot.channels.inbound import VOTE
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
@@ -82,7 +83,7 @@ class ChatHarness:
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         await self._read_history(conversation)
-        if arrival.event == "vote":
+        if arrival.action == VOTE:
             self.votes.append(arrival)
         else:
             self.sent.append(arrival.message)

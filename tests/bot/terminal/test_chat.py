@@ -9,15 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
+from bot.channels import Button
+from bot.channels.inbound import VOTE
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.live_events import (
     Answered,
     AnswerText,
     ApprovalAsked,
+    CardShown,
     LiveEvent,
     Noticed,
-    PollShown,
     ToolFinished,
     TurnStarted,
 )
@@ -41,9 +43,19 @@ RESUMED = TurnStarted("t1", ("the first message",))
 LAUNCHED = ToolFinished("c2", "launch", {"ok": True}, False, 3)
 MADE = '✓ launch  3 ms\n  {"ok":true}\n'
 REMINDER = Answered("r1", "⏰ drink water")
-POLL = PollShown("poll_1", "Lunch?", ("Sushi", "Curry"), (0, 0), "Press a button.", "Close")
-COUNTED = replace(POLL, counts=(0, 1))
-CLOSED = replace(COUNTED, status="This poll is closed.", close="")
+POLL = CardShown(
+    "poll_1",
+    "Lunch?",
+    (("Sushi", ""), ("Curry", "")),
+    "Press a button.",
+    (
+        Button("Sushi", VOTE, "poll_1:1"),
+        Button("Curry", VOTE, "poll_1:2"),
+        Button("Close", VOTE, "poll_1:0", ends=True),
+    ),
+)
+COUNTED = replace(POLL, rows=(("Sushi", "0"), ("Curry", "1")))
+CLOSED = replace(COUNTED, note="This poll is closed.", buttons=())
 
 Printed = Callable[[], tuple[str, str]]
 
@@ -380,11 +392,11 @@ async def test_a_number_votes_in_a_poll(harness: ChatHarness, printed: Printed) 
     harness.scripts = [*events]
     await harness.run("a poll", "2", "0", "2")
     assert [message.text for message in harness.sent] == ["a poll", "2"]
-    votes = [(vote.target, vote.choice) for vote in harness.votes]
-    assert votes == [("poll_1", 2), ("poll_1", 0)]
-    shown = f"Lunch?\n1 Sushi: 0\n2 Curry: 0\n{WORDS['vote']}\n"
-    counted = shown.replace("Curry: 0", "Curry: 1")
-    closed = "Lunch?\n1 Sushi: 0\n2 Curry: 1\nThis poll is closed.\n"
+    votes = [vote.target for vote in harness.votes]
+    assert votes == ["poll_1:2", "poll_1:0"]
+    shown = f"Lunch?\n1 Sushi\n2 Curry\n0 Close\nPress a button.\n{WORDS['press']}\n"
+    counted = shown.replace("Sushi", "Sushi: 0").replace("Curry", "Curry: 1")
+    closed = "Lunch?\nSushi: 0\nCurry: 1\nThis poll is closed.\n"
     assert printed() == ("Please vote.\nTwo.\n", f"{shown}{counted}{closed}")
 
 

@@ -8,17 +8,19 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import Channel, Delivery, InboundEvent, Poll, Question, Reply
+from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
 from bot.channels.console.channel import Console, Reads
+from bot.channels.inbound import APPROVE, REJECT
+from bot.conversation.polls import Poll
 from bot.errors import BadInput
 from bot.live_events import (
     Answered,
     AnswerText,
     ApprovalAsked,
     ApprovalSettled,
+    CardShown,
     LiveEvent,
     Noticed,
-    PollShown,
 )
 from bot.transcript import Author, Message, Text
 from tests.bot.harness import ours
@@ -144,7 +146,7 @@ async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
         for reply in (
             Reply("May I?", question=LAUNCH),
             Reply("Only the person who asked can decide this.", private=True),
-            Reply("Allowed: launch.", settles="question_1"),
+            Reply("Allowed: launch.", replaces="question_1"),
         ):
             await rig.console.deliver(HERE, Delivery("d1", "t1", reply), ours)
         assert [await anext(events) for _ in range(3)] == [
@@ -157,18 +159,28 @@ async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
 async def test_a_poll_is_shown_before_the_answer(rig: Rig) -> None:
     """The answer ends the turn for whoever watches; then it is shown again as it stands, and
     without a button once it is closed."""
-    poll = Poll("poll_1", HERE, "Where?", ("Sushi", "Curry"), (1, 0), voters=1)
-    shown, answer = rig.console.split(Reply("Please vote.", poll=poll))
-    assert (shown.poll, answer) == (poll, Reply("Please vote."))
-    closed = Reply("", settles="poll_1", poll=replace(poll, multiple=True, is_closed=True))
+    poll = Poll("poll_1", "Where?", ("Sushi", "Curry"), (1, 0), voters=1)
+    shown, answer = rig.console.split(Reply("Please vote.", card=poll.card(texts.load())))
+    assert (shown.card, answer) == (poll.card(texts.load()), Reply("Please vote."))
+    closed = Reply(
+        "", replaces="poll_1", card=replace(poll, multiple=True, is_closed=True).card(texts.load())
+    )
     async with rig.console.watch(HERE) as events:
         for reply in (shown, closed):
             await rig.console.deliver(HERE, Delivery("d1", "t1", reply), ours)
         now, then = [await anext(events) for _ in range(2)]
-    assert isinstance(now, PollShown)
-    assert (now.counts, now.close, now.status[:9]) == ((1, 0), "Close", "Votes: 1.")
-    assert then == PollShown(
-        "poll_1", "Where?", ("Sushi", "Curry"), (1, 0), "This poll is closed. People who voted: 1"
+    assert isinstance(now, CardShown)
+    assert (now.rows[0], now.buttons[-1].label, now.note[:9]) == (
+        ("Sushi", "1"),
+        "Close",
+        "Votes: 1.",
+    )
+    assert then == CardShown(
+        "poll_1",
+        "Where?",
+        (("Sushi", "1"), ("Curry", "0")),
+        "This poll is closed. People who voted: 1",
+        (),
     )
 
 
@@ -181,8 +193,8 @@ async def test_a_decision_is_accepted_for_the_open_question_alone(rig: Rig) -> N
     assert await rig.console.decide(HERE, "question_1", approved=True, locale="ja-JP")
     assert await rig.console.decide(HERE, "question_1", approved=False, locale="*")
     (_, yes), (_, no) = rig.accepted
-    assert (yes.event, yes.target, yes.approved) == ("decision", "question_1", True)
-    assert (no.event, no.target, no.approved) == ("decision", "question_1", False)
+    assert (yes.action, yes.target) == (APPROVE, "question_1")
+    assert (no.action, no.target) == (REJECT, "question_1")
     assert (yes.message.author, no.message.author) == (
         Author("conversation", locale="ja-JP"),
         Author("conversation"),

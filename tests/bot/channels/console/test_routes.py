@@ -10,7 +10,9 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from bot.channels import Poll, Question
+from bot.channels import Question, inbound
+from bot.channels.inbound import APPROVE, VOTE
+from bot.conversation.polls import Poll
 from bot.live_events import Answered, AnswerText, TurnStarted
 from bot.transcript import Author, FileRef, Message, Text, ToolCall, ToolResult
 from tests.fakes.live import encoded
@@ -162,12 +164,12 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
         ],
         "whole": True,
         "asked": None,
-        "polls": [],
+        "cards": [],
     }
     newer = (await client.get(HERE, params={"after": "m4"})).json()
     assert (newer["messages"], newer["whole"]) == (response.json()["messages"][3:], False)
     nothing_new = await client.get(HERE, params={"after": "reminder_r1_2"})
-    assert nothing_new.json() == {"messages": [], "whole": False, "asked": None, "polls": []}
+    assert nothing_new.json() == {"messages": [], "whole": False, "asked": None, "cards": []}
     assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
 
 
@@ -223,7 +225,7 @@ async def test_an_open_question_comes_with_the_history(
         "messages": [],
         "whole": True,
         "asked": None,
-        "polls": [],
+        "cards": [],
     }
     site.questions["console:conversation"] = LAUNCH
     assert (await client.get(HERE)).json()["asked"] == {
@@ -246,7 +248,7 @@ async def test_a_decision_is_accepted_while_the_question_is_open(
     accepted = await client.post(DECISIONS, json=decision, headers={"Accept-Language": "ja-JP"})
     assert (accepted.status_code, accepted.json()) == (202, {})
     arrival = await site.arrival()
-    assert (arrival.event, arrival.target, arrival.approved) == ("decision", "question_1", True)
+    assert (arrival.action, arrival.target) == (APPROVE, "question_1")
     assert arrival.message.author == Author("conversation", locale="ja-JP")
     site.questions.clear()
     late = await client.post(DECISIONS, json=decision)
@@ -280,7 +282,7 @@ async def test_a_wish_to_stop_is_accepted(site: Site, client: httpx.AsyncClient)
     """It needs no words, but it needs to be JSON: no form of another site can send it."""
     stopped = await client.post(STOP, json={})
     assert (stopped.status_code, stopped.json()) == (202, {})
-    assert (await site.arrival()).event == "stop"
+    assert (await site.arrival()).action == inbound.STOP
     refused = await client.post(STOP, content=b"{}", headers={"Content-Type": "text/plain"})
     reported = {"error": "Please send JSON: {}, with Content-Type: application/json."}
     assert (refused.status_code, refused.json()) == (415, reported)
@@ -305,25 +307,34 @@ async def test_a_server_that_stops_ends_its_streams_cleanly() -> None:
         assert await response.aread() == b":\n\n"
 
 
-VOTES = f"{HERE}/votes"
+ACTIONS = f"{HERE}/actions"
 
 
 async def test_a_vote_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
     """By the conversation's one person; what comes of it is shown live."""
-    assert (await client.post(VOTES, json={"poll": "poll_1", "choice": 2})).status_code == 202
+    assert (
+        await client.post(ACTIONS, json={"action": VOTE, "value": "poll_1:2"})
+    ).status_code == 202
     arrival = await site.arrival()
-    assert (arrival.event, arrival.target, arrival.choice) == ("vote", "poll_1", 2)
+    assert (arrival.action, arrival.target) == (VOTE, "poll_1:2")
     assert arrival.message.author == Author("conversation")
 
 
 @pytest.mark.parametrize(
-    "vote", [{"poll": "poll_1"}, {"poll": "p" * 65, "choice": 1}, {"poll": "p", "choice": 11}, []]
+    "press",
+    [
+        {"value": "poll_1"},
+        {"action": "vote"},
+        {"action": VOTE, "value": "p" * 201},
+        {"action": VOTE, "value": "a b"},
+        [],
+    ],
 )
-async def test_what_is_no_vote_is_refused(client: httpx.AsyncClient, vote: object) -> None:
+async def test_what_is_no_press_is_refused(client: httpx.AsyncClient, press: object) -> None:
     """The answer shows the form."""
-    response = await client.post(VOTES, json=vote)
+    response = await client.post(ACTIONS, json=press)
     assert response.status_code == 400
-    assert '"choice": 1' in response.json()["error"]
+    assert '"action": ' in response.json()["error"]
 
 
 async def test_open_polls_come_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
@@ -331,7 +342,6 @@ async def test_open_polls_come_with_the_history(site: Site, client: httpx.AsyncC
     site.polls = [
         Poll(
             "poll_1",
-            "console:conversation",
             "食べる？",
             ("寿司", "カレー"),
             (1, 0),
@@ -339,10 +349,6 @@ async def test_open_polls_come_with_the_history(site: Site, client: httpx.AsyncC
             language="ja",
         )
     ]
-    [poll] = (await client.get(HERE)).json()["polls"]
-    assert (poll["id"], poll["options"], poll["counts"], poll["close"]) == (
-        "poll_1",
-        ["寿司", "カレー"],
-        [1, 0],
-        "締め切る",
-    )
+    [poll] = (await client.get(HERE)).json()["cards"]
+    assert (poll["key"], poll["rows"]) == ("poll_1", [["寿司", "1"], ["カレー", "0"]])
+    assert [button["label"] for button in poll["buttons"]] == ["寿司", "カレー", "締め切る"]

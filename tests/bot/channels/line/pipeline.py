@@ -11,11 +11,13 @@ import httpx
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
-from bot.channels import NO_FILES, Channel, Files, Host
+from bot.channels import NO_FILES, Accept, Channel, Files, Host
+from bot.channels.inbound import FETCH, VOTE
 from bot.channels.line.channel import Line
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
+from bot.conversation.late_answers import FetchPresses
 from bot.conversation.limits import Limits
 from bot.conversation.polls import Votes
 from bot.conversation.review import Reviewers
@@ -110,14 +112,18 @@ async def open_pipeline(
     def start(conversation: str, _author: str) -> None:
         due.append(conversation)
 
-    votes = Votes(store, catalogue, start)
-    accept = Intake(store, start, spoken, metrics, votes, group_memory=memory)
+    channels = dict[str, Channel]()
+    presses: dict[str, Accept] = {
+        VOTE: Votes(store, catalogue, channels, start),
+        FETCH: FetchPresses(store, channels, start),
+    }
+    accept = Intake(store, start, spoken, metrics, presses, group_memory=memory)
 
     def clock() -> int:
         return here.clock()
 
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    options, channels = ConversationSettings(defaults, policy, limits), dict[str, Channel]()
+    options = ConversationSettings(defaults, policy, limits)
     runner = build(store, agent, channels, catalogue, metrics, options, reviewers=reviewers)
     uses = runner.services.budgets
     host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, uses=uses)

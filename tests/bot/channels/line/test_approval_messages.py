@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bot.channels import Question, Reply
-from bot.channels.line.approvals import approval_messages, read_decision
+from bot.channels.inbound import APPROVE, REJECT
+from bot.channels.line.approvals import approval_messages
+from bot.channels.line.types import read_action
 from bot.errors import DeliveryRefused
 from bot.safe_text.arguments import BULLET, code_block, render_arguments
 from bot.texts import LANGUAGES
@@ -92,7 +94,7 @@ async def test_what_is_for_one_pair_of_eyes_is_pushed_to_nobody(
 
 async def test_a_settled_question_stays_as_it_is(fake: LineFake, rig: Rig) -> None:
     """LINE cannot change what it has shown, and a message more would have to be pushed."""
-    await rig.say(Reply("Allowed: launch.", settles="question_1"), rig.address(fake.token()))
+    await rig.say(Reply("Allowed: launch.", replaces="question_1"), rig.address(fake.token()))
     assert fake.requests == []
 
 
@@ -128,15 +130,15 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
 @pytest.mark.parametrize(
     ("data", "decision"),
     [
-        ("approve:question_1", ("question_1", True)),
-        ("reject:question_1", ("question_1", False)),
-        ("approve:", None),
-        ("approve", None),
-        ("Approve:question_1", None),
+        ("approval.approve question_1", (APPROVE, "question_1")),
+        ("approval.reject question_1", (REJECT, "question_1")),
+        ("approval.approve ", None),
+        ("approval.approve", None),
+        ("Approval.approve question_1", None),
         ("action=buy&itemid=1", None),
         ("", None),
     ],
 )
-def test_only_our_own_buttons_decide(data: str, decision: tuple[str, bool] | None) -> None:
+def test_only_our_own_buttons_decide(data: str, decision: tuple[str, str] | None) -> None:
     """Menus that were made elsewhere have data of their own."""
-    assert read_decision(data) == decision
+    assert read_action(data) == decision

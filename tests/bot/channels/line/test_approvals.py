@@ -88,7 +88,7 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
     )
     [_, template] = sent.messages
     pressed = template["template"]["actions"]
-    target = pressed[0]["data"].partition(":")[2]
+    target = pressed[0]["data"].partition(" ")[2]
     assert template == {
         "type": "template",
         "altText": invitation,
@@ -96,8 +96,18 @@ async def test_a_call_that_acts_is_asked_about_with_two_buttons(
             "type": "confirm",
             "text": invitation,
             "actions": [
-                {"type": "postback", "label": yes, "data": f"approve:{target}", "displayText": yes},
-                {"type": "postback", "label": no, "data": f"reject:{target}", "displayText": no},
+                {
+                    "type": "postback",
+                    "label": yes,
+                    "data": f"approval.approve {target}",
+                    "displayText": yes,
+                },
+                {
+                    "type": "postback",
+                    "label": no,
+                    "data": f"approval.reject {target}",
+                    "displayText": no,
+                },
             ],
         },
     }

@@ -7,10 +7,11 @@ import sys
 
 import pytest
 
-from bot.channels import Delivery, Poll, Question, Reply
+from bot.channels import Delivery, Question, Reply
 from bot.channels.line import describe
+from bot.conversation.polls import Poll
 from tests.bot.channels.line.rig import UNREACHABLE, Rig, line_config, open_rig
-from tests.bot.harness import ours
+from tests.bot.harness import ours, texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, ROOM, USER
 from tests.project import ROOT, environment
@@ -21,11 +22,15 @@ PARAGRAPH = "All work and no play makes Jack a dull boy. " * 90
 async def test_every_message_has_the_name_and_the_icon_that_are_set(fake: LineFake) -> None:
     """Texts, cards and questions alike; LINE shows the account's own without them."""
     question = Question("question_1", "c1", "launch", {}, "Hanako", USER)
-    poll = Poll("poll_1", "line:polls:x", "Where?", ("Sushi", "Ramen"), (0, 0))
+    poll = Poll("poll_1", "Where?", ("Sushi", "Ramen"), (0, 0))
     async with open_rig(
         fake, line_sender_name="Hana", line_sender_icon_url="https://bot.example/icon.png"
     ) as rig:
-        for reply in (Reply("Hello"), Reply("May I?", question=question), Reply("Vote", poll=poll)):
+        for reply in (
+            Reply("Hello"),
+            Reply("May I?", question=question),
+            Reply("Vote", card=poll.card(texts())),
+        ):
             await rig.say(reply, rig.address(fake.token()))
     sent = [message["sender"] for one in fake.sent for message in one.messages]
     assert sent == [{"name": "Hana", "iconUrl": "https://bot.example/icon.png"}] * 5

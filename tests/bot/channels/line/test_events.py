@@ -12,6 +12,7 @@ from bot.channels.line.events import MOST_MEMBERS
 from bot.channels.line.types import Address, read_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Rig, open_rig
+from tests.bot.harness import decision_of
 from tests.fakes.line_events import (
     GROUP,
     JSON,
@@ -211,7 +212,9 @@ async def test_an_edited_message_has_new_words(rig: Rig) -> None:
     assert await rig.receive(event("messageEdited", message=content("image"))) == []
 
 
-@pytest.mark.parametrize(("data", "approved"), [("approve:q1", True), ("reject:q1", False)])
+@pytest.mark.parametrize(
+    ("data", "approved"), [("approval.approve q1", True), ("approval.reject q1", False)]
+)
 async def test_a_pressed_button_is_a_decision(rig: Rig, data: str, approved: bool) -> None:
     """Under the event's id, with the way back that it brings; among others too, and of whom LINE
     does not name."""
@@ -221,16 +224,14 @@ async def test_a_pressed_button_is_a_decision(rig: Rig, data: str, approved: boo
     [arrival] = await rig.receive(pressed, again(pressed))
     address = encode(Address(NOW, "reply")).decode()
     message = Message("E1", "user", (), 5, Author(USER))
-    assert arrival == InboundEvent(
-        message, address, event="decision", target="q1", approved=approved
-    )
+    assert arrival == decision_of(message, "q1", approved=approved, address=address)
     [arrival] = await rig.receive(event("postback", GROUP, None, postback={"data": data}))
-    assert (arrival.group, arrival.event, arrival.message.author) == (True, "decision", None)
+    assert (arrival.group, arrival.event, arrival.message.author) == (True, "action", None)
 
 
 async def test_buttons_heed_the_lists_and_standby() -> None:
     """A press is not heard where words would not be; alone with the bot it is told so."""
-    press: JSON = {"postback": {"data": "approve:q1"}}
+    press: JSON = {"postback": {"data": "approval.approve q1"}}
     async with open_rig(allowed_users=[STRANGER]) as rig:
         assert (
             await rig.receive(
@@ -244,7 +245,7 @@ async def test_buttons_heed_the_lists_and_standby() -> None:
     assert (reported.event, reported.target, decided.event) == (
         "canned",
         "line.not_allowed",
-        "decision",
+        "action",
     )
 
 
@@ -278,9 +279,9 @@ async def test_members_who_leave_are_named(rig: Rig, place: str, conversation: s
         left={"members": members},
     )
     [arrival] = await rig.receive(gone, again(gone))
-    leavers = (USER, STRANGER)
+    leavers = f"{USER} {STRANGER}"
     assert arrival == InboundEvent(
-        Message("E1", "user", (), 5), group=True, event="members_left", leavers=leavers
+        Message("E1", "user", (), 5), group=True, event="members_left", target=leavers
     )
     assert rig.inbox[0][0] == conversation
 
@@ -296,7 +297,7 @@ async def test_not_more_leave_than_a_group_may_have(rig: Rig) -> None:
     """An event of any length costs no more."""
     members = [{"type": "user", "userId": f"U{number:032x}"} for number in range(MOST_MEMBERS + 1)]
     [arrival] = await rig.receive(event("memberLeft", GROUP, None, left={"members": members}))
-    assert len(arrival.leavers) == MOST_MEMBERS
+    assert len(arrival.target.split()) == MOST_MEMBERS
 
 
 async def test_ids_come_from_the_message_or_the_event_or_its_content(rig: Rig) -> None:

@@ -149,12 +149,13 @@ async def test_half_a_character_costs_only_itself(rig: Rig) -> None:
     """In the text, the postback and the name of a file; what is whole stays whole, and mentions
     stay where they are."""
     half, smile = "\ud83d", "\N{GRINNING FACE}"
-    pressed = event("postback", postback={"data": f"late:en:{half}"})
+    pressed = event("postback", postback={"data": f"late.fetch en:{half}"})
     spoken = event(message=text_message(f"Look {half} {smile}"))
     mentioned = event(place=GROUP, message=addressed_message("weather?", name=f"@Kai{half}"))
     sent = event(message={"id": "7001", "type": "file", "fileName": f"{half}.pdf", "fileSize": 9})
     arrivals = await rig.receive(pressed, spoken, mentioned, sent)
     assert [arrival.message.text for arrival in arrivals] == [
+        "",
         f"Look \ufffd {smile}",
         "weather?",
         "",

@@ -8,7 +8,8 @@ import pytest
 import structlog
 from redis.asyncio import Redis
 
-from bot.channels import Delivery, InboundEvent, LateAnswer, Poll, Reply
+from bot.channels import Delivery, InboundEvent, LateAnswer, Reply
+from bot.conversation.polls import Poll
 from bot.conversation.services import Policy
 from bot.conversation.turns import MAX_STARTS
 from bot.errors import StoreUnavailable
@@ -141,9 +142,13 @@ async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last
     fake: LineFake,
 ) -> None:
     """LINE shows the quick replies of the last message alone."""
-    poll = Poll("poll_1", "line:polls:user:U", "Where?", ("Sushi", "Curry"), (0, 0))
+    poll = Poll("poll_1", "Where?", ("Sushi", "Curry"), (0, 0))
     async with open_rig(fake, files=LocalFiles()) as rig:
-        for reply in (Reply("Hi", files=(CHART,)), Reply("Hi", poll=poll), Reply("word " * 9_000)):
+        for reply in (
+            Reply("Hi", files=(CHART,)),
+            Reply("Hi", card=poll.card(texts())),
+            Reply("word " * 9_000),
+        ):
             address = encode(rig.address(fake.token())).decode()
             delivery = Delivery("turn_1_1", "turn_1", reply, address, 1, asker=USER, more_late=True)
             await rig.line.deliver(IN_PRIVATE, delivery, ours)
@@ -375,7 +380,7 @@ async def test_a_routine_that_was_approved_is_announced_too(store: Store, fake: 
     calls = Step(calls=(ToolCall("c1", "launch", {}),))
     due = Message("routine_1", "user", (Text("launch it, as every day"),), 1, Author(USER))
     async with open_pipeline(store, fake, [calls, step], tool) as here:
-        routine = InboundEvent(due, reminder="routine", target="reminder_1")
+        routine = InboundEvent(due, action="reminder.routine", target="reminder_1")
         await store.inbox.accept(IN_PRIVATE, due.id, encode(routine))
         await here.runner.process(IN_PRIVATE)
         await here.receive(fake.press("Yes"))

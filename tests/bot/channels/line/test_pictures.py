@@ -6,10 +6,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from bot.channels import Poll, Reply
+from bot.channels import Reply
 from bot.channels.line.pictures import MAX_PREVIEW
+from bot.conversation.polls import Poll
 from bot.transcript import FileRef
 from tests.bot.channels.line.rig import Rig, open_rig
+from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.stored_files import CHART, LocalFiles
 
@@ -62,10 +64,11 @@ async def test_a_long_answer_and_many_pictures_fit(fake: LineFake) -> None:
 
 async def test_a_long_answer_with_a_poll_and_pictures_fits(fake: LineFake) -> None:
     """The poll takes the place of a picture, whose words are told."""
-    poll = Poll(f"poll_{'0' * 32}", "line:polls:user:U1", "Where?", ("A", "B"), (0, 0))
+    poll = Poll(f"poll_{'0' * 32}", "Where?", ("A", "B"), (0, 0))
     async with open_rig(fake, files=LocalFiles()) as rig:
         await rig.say(
-            Reply("All work. " * 2_000, files=(CHART,) * 2, poll=poll), rig.address(fake.token())
+            Reply("All work. " * 2_000, files=(CHART,) * 2, card=poll.card(texts())),
+            rig.address(fake.token()),
         )
     [sent] = fake.sent
     assert [message["type"] for message in sent.messages] == ["text"] * 3 + ["flex", "image"]

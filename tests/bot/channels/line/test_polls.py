@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from bot.channels import Poll, Reply
+from bot.channels import Reply
 from bot.channels.line.channel import Line
 from bot.channels.line.formatting import Formatter
-from bot.channels.line.polls import poll_card, read_vote
 from bot.channels.line.types import Chat
+from bot.conversation.polls import Poll
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
@@ -49,7 +49,7 @@ async def open_poll(
     async with open_pipeline(store, fake, steps, toolset=tools, **settings) as here:
         line = here.runner.services.channels["line"]
         assert isinstance(line, Line)
-        line.poll_pause_s = pause_s
+        line.change_pause_s = pause_s
         await here.converse(fake.mention("a poll, please"))
         yield here
 
@@ -83,8 +83,10 @@ async def test_an_answer_has_one_poll(store: Store, fake: LineFake) -> None:
 def test_the_button_of_a_long_answer_is_below_its_poll() -> None:
     """LINE shows the buttons of the last message alone."""
     formatter = Formatter(texts(), "en")
-    poll = Poll("poll_1", KEPT_IN, "Where?", ("Sushi", "Curry"), (0, 0))
-    *above, card = formatter.messages(Reply("word " * 5_000, poll=poll), Chat("bot", "user", USER))
+    poll = Poll("poll_1", "Where?", ("Sushi", "Curry"), (0, 0))
+    *above, card = formatter.messages(
+        Reply("word " * 5_000, card=poll.card(texts())), Chat("bot", "user", USER)
+    )
     assert [message.quick for message in above] == [()] * len(above)
     assert (len(card.bubbles), len(card.quick)) == (1, 1)
 
@@ -94,8 +96,8 @@ async def test_a_press_is_answered_by_its_own_token(poll: LinePipeline, fake: Li
     await poll.converse(fake.press("1 Sushi"))
     await poll.converse(fake.press("2 Curry", OTHER))
     assert [(sent.call, sent.texts) for sent in fake.sent[1:]] == [
-        ("reply", [f"Where do we eat?\n・Sushi: 1\n・Curry: 0\nVotes: 1. {BELOW}"]),
-        ("reply", [f"Where do we eat?\n・Sushi: 1\n・Curry: 1\nVotes: 2. {BELOW}"]),
+        ("reply", [f"Where do we eat?\nSushi: 1\nCurry: 0\nVotes: 1. {BELOW}"]),
+        ("reply", [f"Where do we eat?\nSushi: 1\nCurry: 1\nVotes: 2. {BELOW}"]),
     ]
     assert (len(poll.model.requests), fake.calls("push")) == (2, [])
 
@@ -106,7 +108,7 @@ async def test_a_redelivered_press_counts_once(poll: LinePipeline, fake: LineFak
     for redelivered in (False, True):
         await poll.receive(press | {"deliveryContext": {"isRedelivery": redelivered}})
     await poll.process()
-    assert [sent.texts[0].split("\n")[1] for sent in fake.sent[1:]] == ["・Sushi: 1"]
+    assert [sent.texts[0].split("\n")[1] for sent in fake.sent[1:]] == ["Sushi: 1"]
 
 
 @pytest.mark.long
@@ -123,7 +125,7 @@ async def test_a_group_that_votes_at_once_gets_few_messages(store: Store, fake: 
 
         async def all_shown() -> bool:
             await poll.runner.process(KEPT_IN)
-            return "・Sushi: 10\n" in fake.texts[-1][0]
+            return "Sushi: 10\n" in fake.texts[-1][0]
 
         await until_true(all_shown)
         assert at_once < len(fake.sent) <= at_once + 1
@@ -138,7 +140,7 @@ async def test_a_vote_whose_token_is_dead_counts_and_is_not_pushed(
     await poll.converse(press)
     await poll.converse(fake.press("2 Curry", OTHER))
     assert fake.calls("push") == []
-    assert "・Sushi: 1\n・Curry: 1\n" in fake.texts[-1][0]
+    assert "Sushi: 1\nCurry: 1\n" in fake.texts[-1][0]
 
 
 async def test_votes_are_not_pushed_where_answers_always_are(store: Store, fake: LineFake) -> None:
@@ -157,8 +159,8 @@ async def test_only_its_creator_closes_a_poll(poll: LinePipeline, fake: LineFake
     await poll.converse(fake.press("2 Curry", OTHER))
     assert [sent.texts for sent in fake.sent[1:]] == [
         ["Only the person who started this poll can close it."],
-        [f"Where do we eat?\n・Sushi: 1\n・Curry: 0\nVotes: 1. {BELOW}"],
-        ["Where do we eat?\n・Sushi: 1\n・Curry: 0\nThis poll is closed. People who voted: 1"],
+        [f"Where do we eat?\nSushi: 1\nCurry: 0\nVotes: 1. {BELOW}"],
+        ["Where do we eat?\nSushi: 1\nCurry: 0\nThis poll is closed. People who voted: 1"],
         ["This poll is closed."],
     ]
 
@@ -196,7 +198,7 @@ async def test_ten_long_options_in_japanese(store: Store, fake: LineFake) -> Non
         assert max(map(units, buttons)) == LABEL
         assert all(option in fake.texts[0][1] for option in options)
         await poll.converse(fake.press(buttons[9]))
-        assert f"・{options[9]}: 1" in fake.texts[1][0]
+        assert f"{options[9]}: 1" in fake.texts[1][0]
         assert "複数選べます" in fake.texts[1][0]
 
 
@@ -211,15 +213,20 @@ async def test_answers_to_others_do_not_wait_for_counts(
 
 
 @pytest.mark.parametrize(
-    "data", ["", "vote:", "vote:poll_1:1", f"vote:poll_{'0' * 32}:x", f"vote:poll_{'0' * 32}:100"]
+    "data", ["poll.vote poll_1:1", f"poll.vote poll_{'0' * 32}:x", f"poll.vote poll_{'0' * 32}:100"]
 )
-def test_other_buttons_are_no_votes(data: str) -> None:
-    """A menu made in LINE's console sends its own data."""
-    assert read_vote(data) is None
+async def test_a_value_that_no_button_has_is_no_vote(
+    poll: LinePipeline, fake: LineFake, data: str
+) -> None:
+    """Nothing is said, and nothing counted."""
+    await poll.converse(event("postback", GROUP, postback={"data": data}))
+    assert (poll.due, len(fake.sent)) == ([], 1)
 
 
 def test_a_label_is_never_cut_within_a_character() -> None:
     """Emoji take two units each."""
-    poll = Poll("poll_1", KEPT_IN, "?", ("🍣" * 20, "a"))
-    [card] = poll_card(poll, texts()).bubbles
+    poll = Poll("poll_1", "?", ("🍣" * 20, "a")).card(texts())
+    formatter = Formatter(texts(), "en")
+    [message] = formatter.messages(Reply("?", card=poll), Chat("bot", "user", USER))
+    [card] = message.bubbles
     assert card.buttons[0].label == f"1 {'🍣' * 8}…"

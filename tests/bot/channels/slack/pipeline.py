@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
 from bot.channels import Channel
+from bot.channels.inbound import VOTE
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.tasks import Timing
 from bot.clock import Days
@@ -61,8 +62,8 @@ class SlackPipeline:
         agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", metrics)
         options = options or ConversationSettings()
         self.runner = build(store, agent, channels, texts, metrics, options, reviewers=reviewers)
-        votes = Votes(store, texts, self._start)
-        intake = Intake(store, self._start, SpokenCommands(texts), metrics, votes)
+        presses = {VOTE: Votes(store, texts, channels, self._start)}
+        intake = Intake(store, self._start, SpokenCommands(texts), metrics, presses)
         rate, overviews = (
             Feedback(store, metrics, Days("UTC")),
             PersonalOverviews(self.runner.services),

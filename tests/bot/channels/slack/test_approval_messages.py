@@ -57,7 +57,7 @@ def question(
 
 def outcome(text: str = "Allowed: launch. (hanako)", of: str = ID) -> Delivery:
     return Delivery(
-        f"{of}_settled", "turn", Reply(text, settles=of), write_address(Address(CHANNEL, TS, TS))
+        f"{of}_settled", "turn", Reply(text, replaces=of), write_address(Address(CHANNEL, TS, TS))
     )
 
 

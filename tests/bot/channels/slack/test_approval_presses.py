@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, write_address
 from bot.transcript import Author, Message
 from tests.bot.channels.slack.rig import THREAD, TS, Rig
 from tests.bot.channels.slack.test_approval_messages import ID, deliver, question
-from tests.bot.harness import ours
+from tests.bot.harness import decision_of, ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import (
     CHANNEL,
@@ -49,9 +48,8 @@ async def test_a_press_is_a_decision(
         f"{ID}:U7:{action}", "user", (), arrival.message.at, author=Author("U7", "hanako")
     )
     assert conversation == THREAD
-    assert arrival == InboundEvent(
-        spoken, write_address(address), group=True, event="decision", target=ID, approved=approved
-    )
+    where = write_address(address)
+    assert arrival == decision_of(spoken, ID, approved=approved, address=where, group=True)
     assert arrival.message.at > 1_800_000_000_000
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from bot.channels import InboundEvent, Reply
+from bot.channels.inbound import CHOOSE
 from bot.channels.slack.types import Address, write_address
 from bot.transcript import Author, Message, Text
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery, open_rig
@@ -47,7 +48,7 @@ async def test_a_press_is_the_askers_message(fake: SlackFake, rig: Rig) -> None:
     address = Address(CHANNEL, message["ts"], TS, user=USER, team=TEAM)
     expected = Message(spoken[1], "user", (Text(spoken[0]),), arrival.message.at, author=spoken[2])
     assert conversation == THREAD
-    assert arrival == InboundEvent(expected, write_address(address), group=True, choice=2)
+    assert arrival == InboundEvent(expected, write_address(address), group=True, action=CHOOSE)
     await until(lambda: bool(fake.called(UPDATE)))
     await until(lambda: words(message["blocks"]) == ["Which day?", f"@{USER}: Tomorrow"])
 

@@ -20,6 +20,7 @@ from tests.fakes.slack_events import (
     CHANNEL,
     DIRECT,
     JSON,
+    TEAM,
     USER,
     as_interaction,
     command,
@@ -34,7 +35,7 @@ from toolset.tool_map import ToolMap
 
 UPDATE = "chat.update"
 OTHER = "U00000002"
-CLOSE = "kaiwa_vote_0"
+CLOSE = "poll.vote#3"
 KEPT_IN = f"slack:polls:{CHANNEL}"
 BELOW = "Press a button to vote, and the same one again to take your vote back."
 
@@ -48,7 +49,7 @@ class PollPipeline(SlackPipeline):
         steps = [Step(calls=(ToolCall("c1", "start_poll", arguments),)), Step("Please vote.")]
         tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
         super().__init__(store, fake, steps, tools, **settings)
-        self.slack.poll_pause_s = 0
+        self.slack.change_pause_s = 0
 
     def pressed(self, action: str, channel: str = CHANNEL, **fields: Any) -> bytes:
         """A press of a button of the poll as it stands there."""
@@ -99,22 +100,20 @@ async def test_a_poll_stands_below_the_answer(poll: PollPipeline) -> None:
     """In the thread, with a button for each option and one that closes it."""
     answer, shown = poll.fake.shown
     assert answer == "Please vote."
-    assert (
-        shown == f"Where do we eat?\nSushi: 0\nCurry: 0\nVotes: 0. {BELOW}\n[Sushi] [Curry] [Close]"
-    )
+    assert shown == f"Where do we eat?\nSushi\nCurry\nVotes: 0. {BELOW}\n[Sushi] [Curry] [Close]"
     posted = poll.fake.posted[-1]
     assert (posted["thread_ts"], posted["text"]) == (TS, "Where do we eat?")
-    assert posted["blocks"][2]["block_id"] == KEPT_IN
+    assert posted["blocks"][2]["block_id"] == f"slack:{TEAM}:{CHANNEL}:{TS}"
 
 
 async def test_votes_are_counted_in_the_message(poll: PollPipeline) -> None:
     """Without names, and without a turn; a vote moves, and is taken back."""
-    await poll.press("kaiwa_vote_1")
-    await poll.press("kaiwa_vote_2", user=OTHER)
-    assert poll.shown.startswith("Where do we eat?\nSushi: 1\nCurry: 1\nVotes: 2.")
-    await poll.press("kaiwa_vote_2")
-    await poll.press("kaiwa_vote_2", user=OTHER)
-    assert poll.shown.startswith("Where do we eat?\nSushi: 0\nCurry: 1\nVotes: 1.")
+    await poll.press("poll.vote#1")
+    await poll.press("poll.vote#2", user=OTHER)
+    assert poll.shown.startswith("Where do we eat?\nSushi  1\nCurry  1\nVotes: 2.")
+    await poll.press("poll.vote#2")
+    await poll.press("poll.vote#2", user=OTHER)
+    assert poll.shown.startswith("Where do we eat?\nSushi  0\nCurry  1\nVotes: 1.")
     assert (len(poll.model.requests), len(poll.fake.posted), poll.fake.responses) == (2, 2, {})
     assert all(
         "Taro" not in str(update) and OTHER not in str(update)
@@ -124,36 +123,36 @@ async def test_votes_are_counted_in_the_message(poll: PollPipeline) -> None:
 
 async def test_a_press_that_slack_sends_again_counts_once(poll: PollPipeline) -> None:
     """Otherwise it would take the vote back."""
-    body = poll.pressed("kaiwa_vote_1")
+    body = poll.pressed("poll.vote#1")
     for _ in range(3):
         await poll.post(body)
     await poll.process()
-    assert "Sushi: 1\n" in poll.shown
+    assert "Sushi  1\n" in poll.shown
     assert len(poll.fake.called(UPDATE)) == 1
 
 
 async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
     """Others are told so alone; then the buttons are gone, and who presses one that is still shown
     is told."""
-    await poll.press("kaiwa_vote_1", user=OTHER)
+    await poll.press("poll.vote#1", user=OTHER)
     await poll.press(CLOSE, user=OTHER)
     await poll.press(CLOSE)
     assert (
         poll.shown
-        == "Where do we eat?\nSushi: 1\nCurry: 0\nThis poll is closed. People who voted: 1"
+        == "Where do we eat?\nSushi  1\nCurry  0\nThis poll is closed. People who voted: 1"
     )
-    await poll.press("kaiwa_vote_2", user=OTHER)
+    await poll.press("poll.vote#2", user=OTHER)
     reported = [one["text"] for responses in poll.fake.responses.values() for one in responses]
     assert reported == [
         "Only the person who started this poll can close it.",
         "This poll is closed.",
     ]
-    assert "Curry: 0\n" in poll.shown
+    assert "Curry  0\n" in poll.shown
 
 
 async def test_a_message_that_is_gone_is_not_updated(poll: PollPipeline) -> None:
     """The vote counts, and nothing becomes a dead letter."""
-    body = poll.pressed("kaiwa_vote_1")
+    body = poll.pressed("poll.vote#1")
     poll.fake.messages[CHANNEL].clear()
     await poll.post(body)
     await poll.process()
@@ -171,7 +170,7 @@ async def test_what_a_model_writes_is_only_text(fake: SlackFake, store: Store) -
         assert posted["text"] == "*b* &lt;https://evil.example|x&gt;"
         assert [block["type"] for block in posted["blocks"]] == ["rich_text", "context", "actions"]
         assert poll.shown.startswith(
-            f"*b* <https://evil.example|x>\n<!channel> <@U2>: 0\n{'x' * 60}: 0\n"
+            f"*b* <https://evil.example|x>\n<!channel> <@U2>\n{'x' * 60}\n"
         )
 
 
@@ -191,21 +190,21 @@ async def test_a_command_in_a_channel_starts_no_poll(fake: SlackFake, store: Sto
 async def test_who_may_not_use_the_bot_does_not_vote(fake: SlackFake, store: Store) -> None:
     """Nor in a channel where it does not answer."""
     async with open_poll(fake, store, allowed_users=(USER,), allowed_channels=(CHANNEL,)) as poll:
-        await poll.press("kaiwa_vote_1", user=OTHER)
-        await poll.press("kaiwa_vote_2")
-        assert "Sushi: 0\nCurry: 1\n" in poll.shown
+        await poll.press("poll.vote#1", user=OTHER)
+        await poll.press("poll.vote#2")
+        assert "Sushi  0\nCurry  1\n" in poll.shown
 
 
 async def test_other_buttons_and_unsigned_presses_are_no_votes(poll: PollPipeline) -> None:
     """A poll's id alone lets nobody vote."""
-    body = poll.pressed("kaiwa_vote_1")
+    body = poll.pressed("poll.vote#1")
     refused = await poll.http.post(
         "/webhooks/slack", content=body, headers=signed(body, secret="other")
     )
     assert refused.status_code == 401
     for was, becomes in (
-        (b"kaiwa_vote_1", b"kaiwa_vote_x"),
-        (b"slack%3Apolls", b"slack%3Aother"),
+        (b"poll.vote%231", b"poll.vote_1"),
+        (b"slack%3A", b"other%3A"),
         (b"poll_", b"pool_"),
     ):
         assert was in body

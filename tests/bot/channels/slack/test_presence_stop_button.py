@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channels import Delivery, InboundEvent, Reply
+from bot.channels.inbound import STOP
 from bot.channels.slack import presence
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import ToolStarted
@@ -91,7 +92,7 @@ async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_
     """Nobody goes on with that turn, and Slack would show the button for an hour."""
     async with open_rig(fake) as rig:
         rig.kv.stored[NOTE], fake.sessions[CHANNEL, TS] = TS.encode(), "processing"
-        back = Reply("", settles="turn", fleeting=True, takes_back=())
+        back = Reply("", replaces="turn", fleeting=True, takes_back=())
         await rig.slack.deliver(THREAD, Delivery("turn_back", "turn", back, HERE, attempts=1), ours)
         await rig.slack.tasks.join()
         assert fake.sessions == {(CHANNEL, TS): "active"}
@@ -216,7 +217,7 @@ async def test_a_press_of_the_button_stops_the_turn(
     spoken = Message(
         f"{TEAM}:{channel}:{at}:stop", "user", (), int(float(at) * 1000), author=Author(USER)
     )
-    assert heard == (conversation, InboundEvent(spoken, group=group, event="stop"))
+    assert heard == (conversation, InboundEvent(spoken, group=group, event="action", action=STOP))
     await rig.slack.tasks.join()
     assert fake.sessions == {(channel, TS): "active"}
 
