@@ -24,10 +24,9 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from bot.agent.loop import Agent, system_prompt
-from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
+from bot.channels import FETCH, Accept, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
-from bot.channels.inbound import FETCH, VOTE
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
@@ -40,7 +39,7 @@ from bot.conversation.intake import Intake, Start
 from bot.conversation.journal import read_open_question
 from bot.conversation.late_answers import FetchPresses
 from bot.conversation.overviews import PersonalOverviews
-from bot.conversation.polls import Votes, read_cards
+from bot.conversation.polls import VOTE, Votes, read_cards
 from bot.conversation.refusals import Refusals
 from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers

@@ -14,7 +14,6 @@ APPROVE, REJECT = "approval.approve", "approval.reject"
 CHOOSE = "choice.press"
 FETCH = "late.fetch"
 STOP = "turn.stop"
-VOTE = "poll.vote"
 REMINDER = "reminder."
 LATE_ROUTINE = "reminder.late_routine"
 ROUTINES = ("reminder.routine", LATE_ROUTINE)

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from bot.agent.reasons import CAP
 from bot.agent.turn import ActingCall, ApprovalDecision
-from bot.channels import Delivery, InboundEvent, Question, Reply
-from bot.channels.inbound import APPROVE, CHOOSE, REJECT
+from bot.channels import APPROVE, CHOOSE, REJECT, Delivery, InboundEvent, Question, Reply
 from bot.channels.utf16 import fits
 from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
 from bot.conversation.review import Vote

@@ -18,8 +18,7 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 
 from bot.agent.turn import NOBODY
-from bot.channels import InboundEvent, Reply
-from bot.channels.inbound import REMINDER
+from bot.channels import REMINDER, InboundEvent, Reply
 from bot.clock import now_ms
 from bot.commands import number_in
 from bot.conversation.admission import Admission

@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.agent.turn import NOBODY
-from bot.channels import InboundEvent
-from bot.channels.inbound import COURTESY
+from bot.channels import COURTESY, InboundEvent
 from bot.conversation.services import Services
 from bot.texts import language_for, language_of
 from bot.transcript import Message

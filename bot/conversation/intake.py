@@ -9,8 +9,7 @@ from types import MappingProxyType
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import Accept, InboundEvent
-from bot.channels.inbound import APPROVE, REJECT, STOP
+from bot.channels import APPROVE, REJECT, STOP, Accept, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.background import background_of, has_words

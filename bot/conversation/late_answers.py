@@ -18,8 +18,16 @@ from typing import Literal
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import Channel, Delivery, Fetch, InboundEvent, LateAnswer, Question, Reply
-from bot.channels.replies import fetch_value
+from bot.channels import (
+    Channel,
+    Delivery,
+    Fetch,
+    InboundEvent,
+    LateAnswer,
+    Question,
+    Reply,
+    fetch_value,
+)
 from bot.commands import SpokenCommands
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.intake import Start

@@ -14,7 +14,6 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import Button, ButtonCard, Channel, Delivery, InboundEvent, Reply
-from bot.channels.inbound import VOTE
 from bot.conversation.intake import Start
 from bot.conversation.memory import one_line, store_errors_for_model
 from bot.conversation.services import Services
@@ -27,6 +26,7 @@ from toolset.tool import ToolError
 log = structlog.stdlib.get_logger(__name__)
 
 TOOL = "start_poll"
+VOTE = "poll.vote"  # the action of all buttons
 PREFIX = "poll_"
 BESIDE = "polls"  # the purpose of the conversations that keep polls, and show their votes
 VALUE = re.compile(r"(poll_[0-9a-f]{32}):(\d{1,2})")

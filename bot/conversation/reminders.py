@@ -18,8 +18,7 @@ from msgspec import Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent
-from bot.channels.inbound import REMINDER
+from bot.channels import REMINDER, InboundEvent
 from bot.clock import usable_zone
 from bot.conversation.edits import entry_of, person_of
 from bot.conversation.intake import Start

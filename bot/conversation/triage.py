@@ -12,8 +12,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from bot.agent.turn import with_edit
-from bot.channels import InboundEvent
-from bot.channels.inbound import APPROVE, REJECT, STOP
+from bot.channels import APPROVE, REJECT, STOP, InboundEvent
 from bot.commands import SpokenCommands
 from bot.transcript import Message
 

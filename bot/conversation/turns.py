@@ -13,8 +13,7 @@ import structlog
 from msgspec.structs import replace
 
 from bot.agent.loop import Agent
-from bot.channels import Channel, Delivery, InboundEvent, Reply
-from bot.channels.inbound import LATE_ROUTINE
+from bot.channels import LATE_ROUTINE, Channel, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
 from bot.conversation.admission import Admission
 from bot.conversation.answering import Answerer, Attempt, TurnResult, own_message

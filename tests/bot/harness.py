@@ -13,13 +13,13 @@ from starlette.routing import BaseRoute
 from bot.agent.hooks import Hook
 from bot.agent.loop import Agent
 from bot.channels import AssertLease, Channel, Delivery, InboundEvent, Question
-from bot.channels.inbound import APPROVE, REJECT, VOTE
+from bot.channels.inbound import APPROVE, REJECT
 from bot.clock import Days
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
 from bot.conversation.limits import Limits
-from bot.conversation.polls import Votes
+from bot.conversation.polls import VOTE, Votes
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy

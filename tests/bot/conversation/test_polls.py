@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import replace
 
 from bot.channels import ButtonCard, InboundEvent, Reply
-from bot.channels.inbound import VOTE
 from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
@@ -18,6 +17,7 @@ from bot.conversation.polls import (
     FULL,
     NO_WORDS,
     ONE,
+    VOTE,
     Poll,
     ToolPolls,
     read_cards,

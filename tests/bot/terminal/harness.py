@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from bot import texts
 from bot.channels import InboundEvent, Question
 from bot.channels.console.channel import Console, Reads
-from bot.channels.inbound import VOTE
 from bot.commands import SpokenCommands
+from bot.conversation.polls import VOTE
 from bot.errors import StoreUnavailable
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
 from bot.terminal.chat import Chat

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from bot import texts
 from bot.channels import Button
-from bot.channels.inbound import VOTE
 from bot.commands import SpokenCommands
+from bot.conversation.polls import VOTE
 from bot.errors import StoreUnavailable
 from bot.live_events import (
     Answered,

@@ -12,14 +12,14 @@ from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
 from bot.channels import NO_FILES, Accept, Channel, Files, Host
-from bot.channels.inbound import FETCH, VOTE
+from bot.channels.inbound import FETCH
 from bot.channels.line.channel import Line
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
 from bot.conversation.late_answers import FetchPresses
 from bot.conversation.limits import Limits
-from bot.conversation.polls import Votes
+from bot.conversation.polls import VOTE, Votes
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import UNLIMITED, ConversationSettings, Defaults, Policy

@@ -12,7 +12,6 @@ from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
 from bot.channels import Channel
-from bot.channels.inbound import VOTE
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.tasks import Timing
 from bot.clock import Days
@@ -20,7 +19,7 @@ from bot.commands import SpokenCommands
 from bot.conversation.feedback import Feedback
 from bot.conversation.intake import Intake
 from bot.conversation.overviews import PersonalOverviews
-from bot.conversation.polls import Votes
+from bot.conversation.polls import VOTE, Votes
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings
