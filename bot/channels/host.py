@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from bot.channels import InboundEvent
+from bot.channels.inbound import InboundEvent
 from bot.clock import now_ms
 from bot.texts import Texts
 from bot.transcript import FileRef
