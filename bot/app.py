@@ -24,30 +24,29 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from bot.agent.loop import Agent, system_prompt
-from bot.channels import FETCH, Accept, Channel, Host, InboundEvent, Listens, line
+from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
 from bot.clock import Days
-from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
+from bot.conversation.feature import Features
 from bot.conversation.feedback import Feedback
 from bot.conversation.history import read_history
-from bot.conversation.intake import Intake, Start
+from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
-from bot.conversation.late_answers import FetchPresses
 from bot.conversation.overviews import PersonalOverviews
-from bot.conversation.polls import VOTE, Votes, read_cards
 from bot.conversation.refusals import Refusals
 from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
-from bot.conversation.services import ConversationSettings
+from bot.conversation.services import ConversationSettings, Start
 from bot.conversation.services import Services as ConversationServices
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
+from bot.features.registry import FEATURES
 from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
@@ -244,24 +243,22 @@ async def open_runtime(
     """
     settings, store, texts = services.settings, services.store, services.texts
     options = ConversationSettings.of(settings)
-    memory = options.defaults.group_memory
     channels: dict[str, Channel] = {}
-    presses: dict[str, Accept] = {
-        VOTE: Votes(store, texts, channels, start, settings.language),
-        FETCH: FetchPresses(store, channels, start),
-    }
-    intake = Intake(
-        store, start, SpokenCommands(texts), services.metrics, presses, group_memory=memory
-    )
     alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
-    refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
-    console = _console(services, refusals, signed)
-    channels[console.name] = console
     parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
     runner = build(
-        *parts, alerts=alerts, summarizer=_summarizer(services), reviewers=services.reviewers
+        *parts,
+        alerts=alerts,
+        summarizer=_summarizer(services),
+        reviewers=services.reviewers,
+        start=start,
+        features=FEATURES,
     )
+    intake = _intake(runner.services)
+    refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
+    console = _console(services, refusals, signed, runner.services.features)
+    channels[console.name] = console
     async with AsyncExitStack() as stack:
         if not only_console:
             host = _host(services, refusals, alerts, signed, runner.services, listens=listens)
@@ -286,12 +283,25 @@ async def open_runtime(
         )
 
 
-def _console(services: ProcessServices, accept: Accept, files: SignedFiles) -> Console:
+def _intake(conversations: ConversationServices) -> Intake:
+    return Intake(
+        conversations.store,
+        conversations.start,
+        conversations.commands,
+        conversations.metrics,
+        conversations.features.actions,
+        group_memory=conversations.defaults.group_memory,
+    )
+
+
+def _console(
+    services: ProcessServices, accept: Accept, files: SignedFiles, features: Features
+) -> Console:
     store = services.store
     reads = Reads(
         partial(read_history, store),
         partial(read_open_question, store),
-        partial(read_cards, store, services.texts),
+        features.cards,
         files,
         title=services.agent.tools.title,
     )

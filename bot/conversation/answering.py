@@ -34,6 +34,7 @@ from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
+from bot.conversation.feature import Asked
 from bot.conversation.file_text import FileReader
 from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
@@ -44,8 +45,6 @@ from bot.conversation.limits import Standing
 from bot.conversation.lists import ToolLists
 from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
-from bot.conversation.polls import BESIDE as POLLS
-from bot.conversation.polls import polls_of, show_poll
 from bot.conversation.reminders import reminders_of
 from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
@@ -251,9 +250,7 @@ class Answerer:
             is_routine = any(event.is_routine for event in events)
             is_said_by_model = not (reply.failed or turn.stopped or is_routine)
             may_be_reopened = is_said_by_model and inbound.may_be_edited
-            shown = await show_poll(
-                self._services, channel.beside(conversation, POLLS), turn.added, reply
-            )
+            shown = await self._services.features.after_answer(conversation, turn.added, reply)
             replies = [(shown, inbound.address)] if reply.text else []  # the model may stay silent
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 
@@ -327,6 +324,14 @@ class Answerer:
         lists = ToolLists(
             self._store.place_lists, attempt.channel.place(lease.conversation), author.id
         )
+        asking = Asked(lease.conversation, events[-1], author)
+        stores = ToolStores(
+            ToolFacts(memory) if memory else None,
+            lists,
+            reminders_of(self._services, lease.conversation, events[-1], author),
+            files=ToolFiles(self._store.files, lease.conversation, author.id),
+            uses=ToolUses(self._services.budgets, lease.conversation, author.id),
+        )
         context = TurnContext(
             conversation=lease.conversation,
             style=attempt.channel.style,
@@ -337,21 +342,7 @@ class Answerer:
             tool_choice=choice_in(asked, self._agent.tools),
             commands=self._services.commands,
             tokens_left=await self._tokens_left(attempt, author.id),
-            stores=ToolStores(
-                ToolFacts(memory) if memory else None,
-                lists,
-                reminders_of(self._services, lease.conversation, events[-1], author),
-                files=ToolFiles(self._store.files, lease.conversation, author.id),
-                polls=polls_of(
-                    self._store,
-                    attempt.channel,
-                    lease.conversation,
-                    events[-1],
-                    author=author,
-                    language=defaults.language,
-                ),
-                uses=ToolUses(self._services.budgets, lease.conversation, author.id),
-            ),
+            stores=self._services.features.with_stores(stores, asking),
             shows_pictures=attempt.channel.shows_pictures,
             withheld=self._services.texts.get("reply.withheld", language),
         )

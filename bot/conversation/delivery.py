@@ -9,10 +9,9 @@ import structlog
 from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision
-from bot.channels import Delivery, Question, Reply
+from bot.channels import Delivery, Question
 from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.late_answers import Fetches
-from bot.conversation.polls import fill_in
 from bot.conversation.reminders import note_arrival, note_refusal
 from bot.conversation.renewals import Renewals
 from bot.conversation.services import Services
@@ -139,17 +138,13 @@ class OutboxRelay:
             lease.conversation
         ):
             return delivery.not_before
-        if (channel := self._services.channel(lease.conversation)) is None:
+        if self._services.channel(lease.conversation) is None:
             return delivery
-        again = delivery.attempts > 0
-        reply = await fill_in(
-            self._services, channel, lease.conversation, delivery.reply, again=again
-        )
-        return (
-            await self._fetches.choose(replace(delivery, reply=reply))
-            if isinstance(reply, Reply)
-            else reply
-        )
+        features = self._services.features
+        prepared = await features.before_delivery(lease.conversation, delivery)
+        if not isinstance(prepared, Delivery):
+            return prepared
+        return await self._fetches.choose(prepared)
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name = channel_of(lease.conversation)

@@ -14,6 +14,7 @@ from bot.agent.turn import apply_changes
 from bot.channels import Channel, Delivery, InboundEvent
 from bot.conversation.background import change_background, read_background
 from bot.conversation.cancellation import CHANGES, Change
+from bot.conversation.feature import Features
 from bot.conversation.history import KEEP_TURNS, messages_of, read_turns, wait_for_lease
 from bot.conversation.journal import (
     newest_address,
@@ -22,7 +23,6 @@ from bot.conversation.journal import (
     readable,
     readable_events,
 )
-from bot.conversation.polls import BESIDE
 from bot.conversation.triage import CONVERSATION_DELETED
 from bot.conversation.undelivered import (
     read_stored,
@@ -50,6 +50,7 @@ HOUR_S = 3_600
 # The wait for a conversation that another process answers is longer than a lease lives.
 LEASE_WAIT_S = 8.0
 NO_CHANNELS: Mapping[str, Channel] = {}
+NO_FEATURES = Features()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ class HistoryEditor:
         forget_files: Callable[[str], Awaitable[int]] = no_files,
         lease_wait_s: float = LEASE_WAIT_S,
         channels: Mapping[str, Channel] = NO_CHANNELS,
+        features: Features = NO_FEATURES,
         *,
         group_memory: bool = False,
     ) -> None:
@@ -99,6 +101,7 @@ class HistoryEditor:
         self._forget_files = forget_files
         self._lease_wait_s = lease_wait_s
         self._channels = channels
+        self._features = features
         self._group_memory = group_memory
         self._history_s = history_days * DAY_S + HOUR_S
 
@@ -295,7 +298,8 @@ class HistoryEditor:
         places = set(conversations)
         for conversation in conversations:
             if channel := self._channels.get(channel_of(conversation)):
-                places |= {channel.place(conversation), channel.beside(conversation, BESIDE)}
+                places.add(channel.place(conversation))
+                places |= self._features.places(conversation)
         return places
 
     async def _forget_dead_letters(

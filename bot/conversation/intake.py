@@ -3,7 +3,7 @@ is told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import structlog
@@ -14,6 +14,7 @@ from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.background import background_of, has_words
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
+from bot.conversation.services import Start
 from bot.conversation.triage import (
     CANNED,
     CONVERSATION_DELETED,
@@ -36,8 +37,6 @@ LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were lef
 
 QUEUED = (APPROVE, REJECT, STOP)  # actions for the inbox
 NO_PRESSES: Mapping[str, Accept] = MappingProxyType({})
-
-Start = Callable[[str, str], None]
 
 
 class Intake:

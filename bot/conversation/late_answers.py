@@ -30,9 +30,8 @@ from bot.channels import (
 )
 from bot.commands import SpokenCommands
 from bot.conversation.inbound import InboundMessages
-from bot.conversation.intake import Start
 from bot.conversation.journal import TurnJournal, read_entries, read_waiting
-from bot.conversation.services import Services
+from bot.conversation.services import Services, Start
 from bot.conversation.triage import CANNED, parse
 from bot.conversation.undelivered import decode_delivery, is_reopened_by
 from bot.errors import LeaseLost, StoreUnavailable

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
 
 from bot.agent.loop import Agent
-from bot.channels import Channel
+from bot.channels import FETCH, Channel
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.delivery import OutboxRelay, Progress
+from bot.conversation.feature import Feature, Features
 from bot.conversation.history import READ_TURNS, HistoryWindow
+from bot.conversation.late_answers import FetchPresses
 from bot.conversation.limits import Budgets
 from bot.conversation.renewals import Renewals
 from bot.conversation.review import Reviewers
-from bot.conversation.services import ConversationSettings, Services
+from bot.conversation.services import ConversationSettings, Services, Start
 from bot.conversation.summarizer import Summarizer
 from bot.conversation.turns import TurnRunner
 from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
@@ -168,6 +170,10 @@ class ConversationRunner:
         return await self._store.journal.begin(lease, new_id("turn"), READ_TURNS)
 
 
+def nobody_works(conversation: str, author: str) -> None:
+    """Leave what is due to the workers of other processes (``Start``)."""
+
+
 def build(
     store: Store,
     agent: Agent,
@@ -180,6 +186,8 @@ def build(
     summarizer: Summarizer | None = None,
     reviewers: Reviewers | None = None,
     clock: Callable[[], float] = time.monotonic,
+    start: Start = nobody_works,
+    features: Iterable[Callable[[Services], Feature]] = (),
 ) -> ConversationRunner:
     """The services of all conversations.
 
@@ -189,6 +197,8 @@ def build(
         summarizer: None: older turns are left out of the requests.
         reviewers: None: people decide without votes.
         clock: monotonic seconds.
+        start: tells this process's worker of a conversation that is due.
+        features: are made in this order.
     """
     language, days = options.defaults.language, options.days
     alerts = alerts or Alerts(store, texts, days, language, options.alert_to)
@@ -208,7 +218,11 @@ def build(
         defaults=options.defaults,
         policy=options.policy,
         reviewers=reviewers or Reviewers({}, "", metrics),
+        features=Features(),
+        start=start,
     )
+    services.features.install(feature(services) for feature in features)
+    services.features.actions[FETCH] = FetchPresses(store, channels, start)
     cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)

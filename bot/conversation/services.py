@@ -3,7 +3,7 @@ settings."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,7 @@ from bot.channels import Channel, InboundEvent
 from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
+from bot.conversation.feature import Features
 from bot.conversation.limits import Budgets, Limits
 from bot.conversation.review import Reviewers
 from bot.settings import Settings
@@ -20,6 +21,9 @@ from bot.telemetry import Metrics
 from bot.texts import Texts, language_for
 from bot.transcript import channel_of
 
+# Tells this process's worker of a conversation that is due, and the id of the person who waits for
+# an answer; empty if nobody does.
+Start = Callable[[str, str], None]
 Mode = Literal["ask", "auto_reject", "auto_approve"]
 ReviewMode = Literal["advise", "veto", "decide"]
 UTC = Days("UTC")
@@ -128,6 +132,8 @@ class Services:
     defaults: Defaults
     policy: Policy
     reviewers: Reviewers
+    features: Features
+    start: Start
 
     def channel(self, conversation: str) -> Channel | None:
         """The channel of a conversation; None if it is off."""

@@ -81,6 +81,7 @@ class TurnRunner:
             defaults.history_days,
             forget_files,
             channels=services.channels,
+            features=services.features,
             group_memory=defaults.group_memory,
         )
         self._approvals = Approvals(services)

@@ -19,11 +19,11 @@ from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
 from bot.conversation.limits import Limits
-from bot.conversation.polls import VOTE, Votes
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.conversation.summarizer import Summarizer
+from bot.features.registry import FEATURES
 from bot.live_events import LiveEvent
 from bot.providers.scripted import Scripted
 from bot.store import Store
@@ -116,9 +116,11 @@ class Harness:
         )
         catalogue, channels = texts(), {self.box.name: self.box}
         parts = store, agent, channels, catalogue, self.metrics, options
-        self.runner = build(*parts, summarizer=summarizer, reviewers=reviewers, clock=clock)
+        self.runner = build(
+            *parts, summarizer=summarizer, reviewers=reviewers, clock=clock, features=FEATURES
+        )
         self.budgets, self.notes = self.runner.services.budgets, self.runner.window
-        presses = {VOTE: Votes(store, catalogue, channels, process_later)}
+        presses = self.runner.services.features.actions
         self.intake = Intake(
             store, process_later, self.runner.services.commands, self.metrics, presses
         )

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from playwright.async_api import Browser, Route, expect
 
 from bot.channels import Delivery, Reply
-from bot.conversation.polls import VOTE, Poll
+from bot.features.polls.poll import VOTE, Poll
 from tests.bot.harness import ours, texts
 from tests.browser.visit import expect_thread, say, visit
 from tests.fakes.site import Site

@@ -21,8 +21,8 @@ from bot import texts
 from bot.channels import ButtonCard, Delivery, InboundEvent, Question, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
-from bot.conversation.polls import Poll
 from bot.errors import StoreUnavailable
+from bot.features.polls.poll import Poll
 from bot.live_events import (
     AnswerRestarted,
     AnswerText,

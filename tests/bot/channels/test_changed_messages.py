@@ -14,8 +14,8 @@ from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
 from bot.conversation.cancellation import CHANGES
 from bot.conversation.history import read_history
-from bot.conversation.polls import Poll
 from bot.errors import DeliverLater
+from bot.features.polls.poll import Poll
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store

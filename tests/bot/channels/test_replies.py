@@ -20,7 +20,7 @@ from bot import texts
 from bot.channels import Delivery, Question, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.channels.line.flex import NO_WORDS
-from bot.conversation.polls import Poll
+from bot.features.polls.poll import Poll
 from bot.live_events import Answered, ApprovalAsked, CardShown, decode_event
 from bot.safe_text.arguments import code_block
 from bot.terminal.screen import beside_text, card_text

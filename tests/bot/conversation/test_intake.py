@@ -7,7 +7,8 @@ import pytest
 
 from bot.channels import InboundEvent
 from bot.commands import SpokenCommands
-from bot.conversation.intake import Intake, Start
+from bot.conversation.intake import Intake
+from bot.conversation.services import Start
 from bot.errors import StoreUnavailable
 from bot.store import Store
 from bot.telemetry import Metrics

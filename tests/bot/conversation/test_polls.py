@@ -13,18 +13,10 @@ from bot.channels import ButtonCard, InboundEvent, Reply
 from bot.commands import SpokenCommands
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
-from bot.conversation.polls import (
-    FULL,
-    NO_WORDS,
-    ONE,
-    VOTE,
-    Poll,
-    ToolPolls,
-    read_cards,
-    read_poll,
-    show_poll,
-)
 from bot.errors import DeliverLater, DeliveryRefused
+from bot.features.polls import Polls
+from bot.features.polls.poll import VOTE, Poll, read_cards, read_poll
+from bot.features.polls.tool_polls import FULL, NO_WORDS, ONE, ToolPolls
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import OPEN_POLLS
@@ -229,9 +221,9 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
     messages = [Message("m", "tool", (failed, result, hooked), 0)]
-    assert await show_poll(talk(store).runner.services, HERE, messages, Reply("Done")) == Reply(
-        "Done"
-    )
+    assert await Polls(talk(store).runner.services).after_answer(
+        HERE, messages, Reply("Done")
+    ) == Reply("Done")
 
 
 async def test_forget_me_takes_votes_and_polls(store: Store) -> None:

@@ -94,6 +94,7 @@ async def test_a_rewrite_that_fails_is_tried_again(tmp_path: Path) -> None:
         pid = await pid_of(url)
         await redis.config_set("rdb-key-save-delay", 60_000_000)
         await forget_something(store)
+        await until(lambda: held(tmp_path))
         async with keep_rewriting(url, look_s=0.05):
             await redis.delete(rewritten_key())
             await until(lambda: bool(those_of(pid)))

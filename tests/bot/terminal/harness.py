@@ -8,8 +8,8 @@ from bot import texts
 from bot.channels import InboundEvent, Question
 from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
-from bot.conversation.polls import VOTE
 from bot.errors import StoreUnavailable
+from bot.features.polls.poll import VOTE
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
 from bot.terminal.chat import Chat
 from bot.terminal.screen import Screen, clock_time

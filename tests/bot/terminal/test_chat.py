@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from bot import texts
 from bot.channels import Button
 from bot.commands import SpokenCommands
-from bot.conversation.polls import VOTE
 from bot.errors import StoreUnavailable
+from bot.features.polls.poll import VOTE
 from bot.live_events import (
     Answered,
     AnswerText,

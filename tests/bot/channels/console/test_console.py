@@ -11,8 +11,8 @@ from bot import texts
 from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.channels.inbound import APPROVE, REJECT
-from bot.conversation.polls import Poll
 from bot.errors import BadInput
+from bot.features.polls.poll import Poll
 from bot.live_events import (
     Answered,
     AnswerText,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bot.channels import Question, inbound
 from bot.channels.inbound import APPROVE
-from bot.conversation.polls import VOTE, Poll
+from bot.features.polls.poll import VOTE, Poll
 from bot.live_events import Answered, AnswerText, TurnStarted
 from bot.transcript import Author, FileRef, Message, Text, ToolCall, ToolResult
 from tests.fakes.live import encoded

@@ -11,18 +11,16 @@ import httpx
 from starlette.applications import Starlette
 
 from bot.agent.loop import Agent
-from bot.channels import NO_FILES, Accept, Channel, Files, Host
-from bot.channels.inbound import FETCH
+from bot.channels import NO_FILES, Channel, Files, Host
 from bot.channels.line.channel import Line
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.intake import Intake
-from bot.conversation.late_answers import FetchPresses
 from bot.conversation.limits import Limits
-from bot.conversation.polls import VOTE, Votes
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import UNLIMITED, ConversationSettings, Defaults, Policy
+from bot.features.registry import FEATURES
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -113,18 +111,25 @@ async def open_pipeline(
         due.append(conversation)
 
     channels = dict[str, Channel]()
-    presses: dict[str, Accept] = {
-        VOTE: Votes(store, catalogue, channels, start),
-        FETCH: FetchPresses(store, channels, start),
-    }
-    accept = Intake(store, start, spoken, metrics, presses, group_memory=memory)
 
     def clock() -> int:
         return here.clock()
 
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
     options = ConversationSettings(defaults, policy, limits)
-    runner = build(store, agent, channels, catalogue, metrics, options, reviewers=reviewers)
+    runner = build(
+        store,
+        agent,
+        channels,
+        catalogue,
+        metrics,
+        options,
+        reviewers=reviewers,
+        start=start,
+        features=FEATURES,
+    )
+    presses = runner.services.features.actions
+    accept = Intake(store, start, spoken, metrics, presses, group_memory=memory)
     uses = runner.services.budgets
     host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, uses=uses)
     channels["line"] = line = Line(

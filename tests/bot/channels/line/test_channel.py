@@ -9,7 +9,7 @@ import pytest
 
 from bot.channels import Delivery, Question, Reply
 from bot.channels.line import describe
-from bot.conversation.polls import Poll
+from bot.features.polls.poll import Poll
 from tests.bot.channels.line.rig import UNREACHABLE, Rig, line_config, open_rig
 from tests.bot.harness import ours, texts
 from tests.fakes.line import LineFake

@@ -9,10 +9,10 @@ import structlog
 from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, LateAnswer, Reply
-from bot.conversation.polls import Poll
 from bot.conversation.services import Policy
 from bot.conversation.turns import MAX_STARTS
 from bot.errors import StoreUnavailable
+from bot.features.polls.poll import Poll
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store

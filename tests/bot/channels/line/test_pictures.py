@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bot.channels import Reply
 from bot.channels.line.pictures import MAX_PREVIEW
-from bot.conversation.polls import Poll
+from bot.features.polls.poll import Poll
 from bot.transcript import FileRef
 from tests.bot.channels.line.rig import Rig, open_rig
 from tests.bot.harness import texts

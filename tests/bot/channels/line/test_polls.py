@@ -14,7 +14,7 @@ from bot.channels import Reply
 from bot.channels.line.channel import Line
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.types import Chat
-from bot.conversation.polls import Poll
+from bot.features.polls.poll import Poll
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall

@@ -19,10 +19,10 @@ from bot.commands import SpokenCommands
 from bot.conversation.feedback import Feedback
 from bot.conversation.intake import Intake
 from bot.conversation.overviews import PersonalOverviews
-from bot.conversation.polls import VOTE, Votes
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings
+from bot.features.registry import FEATURES
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -60,8 +60,18 @@ class SlackPipeline:
         texts, metrics, channels = load(), Metrics(), dict[str, Channel]()
         agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", metrics)
         options = options or ConversationSettings()
-        self.runner = build(store, agent, channels, texts, metrics, options, reviewers=reviewers)
-        presses = {VOTE: Votes(store, texts, channels, self._start)}
+        self.runner = build(
+            store,
+            agent,
+            channels,
+            texts,
+            metrics,
+            options,
+            reviewers=reviewers,
+            start=self._start,
+            features=FEATURES,
+        )
+        presses = self.runner.services.features.actions
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, presses)
         rate, overviews = (
             Feedback(store, metrics, Days("UTC")),

@@ -1,0 +1,76 @@
+"""Polls: a tool starts them, presses of buttons are counted without a turn, and the outbox shows
+how they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace as replace_stores
+
+from msgspec.structs import replace
+
+from bot.agent.turn import ToolStores
+from bot.channels import ButtonCard, Delivery, Reply
+from bot.conversation.feature import Asked, Feature
+from bot.conversation.services import Services
+from bot.features.polls.poll import BESIDE, PREFIX, VOTE, Poll, read_cards, read_poll, started_in
+from bot.features.polls.tool_polls import ToolPolls
+from bot.features.polls.votes import Votes
+from bot.transcript import Message
+
+
+class Polls(Feature):
+    """The feature (``bot.conversation.feature.Feature``)."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self.actions = {VOTE: Votes(services)}
+
+    def with_stores(self, stores: ToolStores, asked: Asked) -> ToolStores:
+        """None for somebody unknown, who could not close a poll, and where answers show none."""
+        channel = self._services.channel(asked.conversation)
+        if channel is None or not asked.author.id or not channel.shows_cards(asked.event.address):
+            return stores
+        stored_in = channel.beside(asked.conversation, BESIDE)
+        language = self._services.defaults.language
+        polls = ToolPolls(self._services.store, stored_in, asked.author.id, language)
+        return replace_stores(stores, polls=polls)
+
+    async def after_answer(
+        self, conversation: str, messages: Sequence[Message], reply: Reply
+    ) -> Reply:
+        """The answer with the poll that one of its calls has started."""
+        for poll_id in started_in(messages)[:1]:
+            poll = await read_poll(self._services.store, self._stored_in(conversation), poll_id)
+            if isinstance(poll, Poll):
+                return replace(reply, card=poll.card(self._services.texts))
+        return reply
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        """The delivery that shows a poll anew, with the poll as it stands now.
+
+        After an attempt that failed nothing is noted as shown: what has changed since the first one
+        is for the delivery that waits behind. With one more for each attempt, an outage would leave
+        more than can be shown in time.
+        """
+        reply, channel = delivery.reply, self._services.channel(conversation)
+        if channel is None or not reply.replaces.startswith(PREFIX):
+            return delivery
+        pause_s = None if delivery.attempts else channel.change_pause_s
+        poll = await read_poll(self._services.store, conversation, reply.replaces, pause_s)
+        if not isinstance(poll, Poll):
+            return poll
+        card = poll.card(self._services.texts)
+        return replace(delivery, reply=replace(reply, text=poll.question, card=card))
+
+    async def cards(self, conversation: str, messages: Sequence[Message]) -> Sequence[ButtonCard]:
+        """Open polls, and closed ones that these messages have started."""
+        store, stored_in = self._services.store, self._stored_in(conversation)
+        return await read_cards(store, self._services.texts, stored_in, messages)
+
+    def places(self, conversation: str) -> Collection[str]:
+        """The conversation that keeps the polls."""
+        return (self._stored_in(conversation),)
+
+    def _stored_in(self, conversation: str) -> str:
+        channel = self._services.channel(conversation)
+        return channel.beside(conversation, BESIDE) if channel else conversation

@@ -1,0 +1,75 @@
+"""The hooks of features: only those that one overrides are called, in the order of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from bot.agent.turn import ToolStores
+from bot.channels import Delivery, InboundEvent, Reply
+from bot.conversation.feature import Asked, Feature, Features
+from bot.transcript import Author, Message
+from tests.bot.harness import HERE, words
+
+ASKED = Asked(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
+ANSWER = Delivery("d1", "t1", Reply("Hello"))
+
+
+class Signs(Feature):
+    """Signs each answer."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    async def after_answer(
+        self, conversation: str, messages: Sequence[Message], reply: Reply
+    ) -> Reply:
+        return replace(reply, text=f"{reply.text} {self._name}")
+
+
+class Holds(Feature):
+    """Lets no delivery pass."""
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        return 5
+
+
+class Counts(Feature):
+    """Remembers what came to it."""
+
+    def __init__(self) -> None:
+        self.seen: list[Delivery] = []
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        self.seen.append(delivery)
+        return delivery
+
+
+async def test_a_later_feature_sees_what_an_earlier_one_has_made() -> None:
+    """The registry's order counts."""
+    features = Features()
+    features.install([Signs("one"), Signs("two"), Counts()])
+    assert (await features.after_answer(HERE, [], Reply("Hello"))).text == "Hello one two"
+    assert await features.before_delivery(HERE, ANSWER) is ANSWER
+
+
+async def test_what_a_feature_holds_back_reaches_no_later_one() -> None:
+    """A time, or nothing at all, is the outcome."""
+    features, before, after = Features(), Counts(), Counts()
+    features.install([before, Holds(), after])
+    assert await features.before_delivery(HERE, ANSWER) == 5
+    assert (before.seen, after.seen) == ([ANSWER], [])
+
+
+async def test_without_features_everything_stays_as_it_is() -> None:
+    """Nor does a feature matter that overrides nothing."""
+    stores = ToolStores()
+    for installed in ((), (Feature(),)):
+        features = Features()
+        features.install(installed)
+        assert features.with_stores(stores, ASKED) is stores
+        assert await features.after_answer(HERE, [], ANSWER.reply) is ANSWER.reply
+        assert await features.before_delivery(HERE, ANSWER) is ANSWER
+        assert (await features.cards(HERE, []), features.places(HERE)) == ([], set())
+        assert features.actions == {}
