@@ -17,13 +17,13 @@ class Button(Struct, frozen=True, omit_defaults=True):
     Attributes:
         action: a feature's name and a verb, as ``poll.vote``; at most 40 characters.
         value: what the action is about; at most 200 characters, none of them white space.
-        ends: it ends what the others are for, and is set apart from them.
+        closes: it closes what the card asks, and is set apart from the others.
     """
 
     label: str
     action: str
     value: str = ""
-    ends: bool = False
+    closes: bool = False
 
 
 class TurnStarted(Struct, frozen=True, tag="started"):

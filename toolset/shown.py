@@ -39,8 +39,13 @@ class Card:
     @property
     def text(self) -> str:
         """The card in words, a line for each row."""
-        rows = (": ".join(filter(None, row)) for row in self.rows)
+        rows = map(row_text, self.rows)
         return "\n".join(filter(None, (self.title, *rows, self.note)))
+
+
+def row_text(row: tuple[str, str]) -> str:
+    """A row of a card in words; a part of it may be empty."""
+    return ": ".join(filter(None, row))
 
 
 class ModelUse(NamedTuple):

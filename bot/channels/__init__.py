@@ -203,12 +203,12 @@ class Channel(Protocol):
         may share it."""
         return conversation
 
-    def beside(self, conversation: str, purpose: str) -> str:
+    def side_conversation(self, conversation: str, purpose: str) -> str:
         """A conversation of the same place in which nobody writes: what is delivered there waits
         for no answer, and no answer waits for it.
 
-        It is the conversation itself where answers need not wait. What is beside it has itself
-        beside it.
+        It is the conversation itself where answers need not wait. The side conversation of one is
+        that one.
         """
         return conversation
 

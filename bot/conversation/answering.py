@@ -34,7 +34,7 @@ from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
-from bot.conversation.feature import Asked
+from bot.conversation.feature import TurnRequest
 from bot.conversation.file_text import FileReader
 from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
@@ -324,7 +324,7 @@ class Answerer:
         lists = ToolLists(
             self._store.place_lists, attempt.channel.place(lease.conversation), author.id
         )
-        asking = Asked(lease.conversation, events[-1], author)
+        request = TurnRequest(lease.conversation, events[-1], author)
         stores = ToolStores(
             ToolFacts(memory) if memory else None,
             lists,
@@ -342,7 +342,7 @@ class Answerer:
             tool_choice=choice_in(asked, self._agent.tools),
             commands=self._services.commands,
             tokens_left=await self._tokens_left(attempt, author.id),
-            stores=self._services.features.with_stores(stores, asking),
+            stores=self._services.features.with_stores(stores, request),
             shows_pictures=attempt.channel.shows_pictures,
             withheld=self._services.texts.get("reply.withheld", language),
         )

@@ -140,11 +140,7 @@ class OutboxRelay:
             return delivery.not_before
         if self._services.channel(lease.conversation) is None:
             return delivery
-        features = self._services.features
-        prepared = await features.before_delivery(lease.conversation, delivery)
-        if not isinstance(prepared, Delivery):
-            return prepared
-        return await self._fetches.choose(prepared)
+        return await self._services.features.before_delivery(lease.conversation, delivery)
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name = channel_of(lease.conversation)

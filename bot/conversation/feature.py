@@ -13,8 +13,8 @@ from bot.transcript import Author, Message
 NO_ACTIONS: Mapping[str, Accept] = MappingProxyType({})
 
 
-class Asked(NamedTuple):
-    """What a turn answers: its newest message, in a conversation, by an author."""
+class TurnRequest(NamedTuple):
+    """Whom a turn answers: the author of its newest message, in a conversation."""
 
     conversation: str
     event: InboundEvent
@@ -34,7 +34,7 @@ class Feature:
 
     actions: Mapping[str, Accept] = NO_ACTIONS
 
-    def with_stores(self, stores: ToolStores, asked: Asked) -> ToolStores:
+    def with_stores(self, stores: ToolStores, request: TurnRequest) -> ToolStores:
         """The stores of a turn's tools with the feature's own."""
         return stores
 
@@ -85,10 +85,10 @@ class Features:
                 if getattr(type(feature), hook.__name__) is not hook:
                     called.append(feature)
 
-    def with_stores(self, stores: ToolStores, asked: Asked) -> ToolStores:
+    def with_stores(self, stores: ToolStores, request: TurnRequest) -> ToolStores:
         """See ``Feature.with_stores``."""
         for feature in self._with_stores:
-            stores = feature.with_stores(stores, asked)
+            stores = feature.with_stores(stores, request)
         return stores
 
     async def after_answer(

@@ -4,7 +4,6 @@ is told."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import structlog
 from msgspec.structs import replace
@@ -14,6 +13,7 @@ from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.conversation.background import background_of, has_words
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
+from bot.conversation.feature import NO_ACTIONS
 from bot.conversation.services import Start
 from bot.conversation.triage import (
     CANNED,
@@ -35,8 +35,7 @@ ALWAYS_ACCEPTED = ("unsent", "members_left", CONVERSATION_DELETED)  # events, al
 LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were left out
 
 
-QUEUED = (APPROVE, REJECT, STOP)  # actions for the inbox
-NO_PRESSES: Mapping[str, Accept] = MappingProxyType({})
+INBOX_ACTIONS = (APPROVE, REJECT, STOP)
 
 
 class Intake:
@@ -55,7 +54,7 @@ class Intake:
         start: Start,
         commands: SpokenCommands,
         metrics: Metrics,
-        presses: Mapping[str, Accept] = NO_PRESSES,
+        presses: Mapping[str, Accept] = NO_ACTIONS,
         *,
         group_memory: bool = False,
     ) -> None:
@@ -79,7 +78,7 @@ class Intake:
         """
         if self.closed:
             raise StoreUnavailable("shutting down", cause="stopping")
-        if event.event == "action" and event.action not in QUEUED:
+        if event.event == "action" and event.action not in INBOX_ACTIONS:
             press = self._presses.get(event.action)
             return press is not None and await press(conversation, event)
         if event.unmentioned and not await self._store_background(conversation, event):

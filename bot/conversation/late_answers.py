@@ -10,7 +10,7 @@ turn over reads the same clock.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Literal
@@ -19,6 +19,7 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import (
+    FETCH,
     Channel,
     Delivery,
     Fetch,
@@ -29,15 +30,16 @@ from bot.channels import (
     fetch_value,
 )
 from bot.commands import SpokenCommands
+from bot.conversation.feature import Feature
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import TurnJournal, read_entries, read_waiting
-from bot.conversation.services import Services, Start
+from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, parse
 from bot.conversation.undelivered import decode_delivery, is_reopened_by
 from bot.errors import LeaseLost, StoreUnavailable
-from bot.store import Bound, Lease, Store, StoredLateAnswer
+from bot.store import Bound, Lease, StoredLateAnswer
 from bot.texts import LANGUAGES
-from bot.transcript import UNREADABLE, channel_of, encode
+from bot.transcript import UNREADABLE, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -172,17 +174,10 @@ class TokenWatch:
 
 class FetchPresses:
     """Takes presses of the button for late answers (``bot.channels.Accept``); what they bring is
-    found when they are answered.
+    found when they are answered."""
 
-    Args:
-        channels: by name.
-        start: tells this process's worker of a conversation that is due.
-    """
-
-    def __init__(self, store: Store, channels: Mapping[str, Channel], start: Start) -> None:
-        self._store = store
-        self._channels = channels
-        self._start = start
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:
         """Take a press; others than the asker press in vain.
@@ -190,8 +185,8 @@ class FetchPresses:
         Raises:
             StoreUnavailable: nothing is stored, and the platform must send it again.
         """
-        language = event.target.partition(":")[0]
-        fetches = self._channels[channel_of(conversation)].fetches_of(conversation)
+        language, channel = event.target.partition(":")[0], self._services.channel(conversation)
+        fetches = channel.fetches_of(conversation) if channel else ""
         is_askers = event.target == fetch_value(language, event.author_id)
         if not (fetches and event.author_id and is_askers and language in LANGUAGES):
             return False
@@ -206,8 +201,8 @@ class FetchPresses:
         fetch = Delivery(f"fetch_{press}", press, reply, event.address, asker=event.author_id)
         alike = b'"asker":' + encode(fetch.asker)
         bound = Bound(MOST_FETCHES, alike, MOST_OF_ASKER)
-        taken = await self._store.outbox.post(fetches, fetch.id, encode(fetch), bound)
-        self._start(fetches, "")
+        taken = await self._services.store.outbox.post(fetches, fetch.id, encode(fetch), bound)
+        self._services.start(fetches, "")
         return taken
 
 
@@ -398,6 +393,18 @@ class Fetches:
             return read_entries(await self._store.journal.read(conversation))
         except UNREADABLE:
             return TurnJournal()
+
+
+class LateAnswers(Feature):
+    """The feature (``bot.conversation.feature.Feature``)."""
+
+    def __init__(self, services: Services) -> None:
+        self.actions = {FETCH: FetchPresses(services)}
+        self._fetches = Fetches(services)
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        """What a press has been found to fetch; see ``Fetches.choose``."""
+        return await self._fetches.choose(delivery)
 
 
 def _unsent_among(events: Iterable[InboundEvent]) -> set[str]:

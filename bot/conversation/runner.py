@@ -11,14 +11,14 @@ from dataclasses import dataclass
 import structlog
 
 from bot.agent.loop import Agent
-from bot.channels import FETCH, Channel
+from bot.channels import Channel
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.delivery import OutboxRelay, Progress
 from bot.conversation.feature import Feature, Features
 from bot.conversation.history import READ_TURNS, HistoryWindow
-from bot.conversation.late_answers import FetchPresses
+from bot.conversation.late_answers import LateAnswers
 from bot.conversation.limits import Budgets
 from bot.conversation.renewals import Renewals
 from bot.conversation.review import Reviewers
@@ -170,7 +170,7 @@ class ConversationRunner:
         return await self._store.journal.begin(lease, new_id("turn"), READ_TURNS)
 
 
-def nobody_works(conversation: str, author: str) -> None:
+def leave_to_workers(conversation: str, author: str) -> None:
     """Leave what is due to the workers of other processes (``Start``)."""
 
 
@@ -186,7 +186,7 @@ def build(
     summarizer: Summarizer | None = None,
     reviewers: Reviewers | None = None,
     clock: Callable[[], float] = time.monotonic,
-    start: Start = nobody_works,
+    start: Start = leave_to_workers,
     features: Iterable[Callable[[Services], Feature]] = (),
 ) -> ConversationRunner:
     """The services of all conversations.
@@ -221,8 +221,7 @@ def build(
         features=Features(),
         start=start,
     )
-    services.features.install(feature(services) for feature in features)
-    services.features.actions[FETCH] = FetchPresses(store, channels, start)
+    services.features.install(feature(services) for feature in (*features, LateAnswers))
     cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)

@@ -104,12 +104,12 @@ class Chat:
         """Send a line; a number stands for the choice or the button that was shown with it."""
         if self._question is not None or not text.isdecimal() or len(text) > DIGITS:
             return await self._send(text)
-        meant = self._numbered.get(int(text))
-        if isinstance(meant, Button):
-            return await self._press(meant)
-        if meant:
-            self._screen.notice(f"› {meant}")
-        return await self._send(meant or text)
+        shown = self._numbered.get(int(text))
+        if isinstance(shown, Button):
+            return await self._press(shown)
+        if shown:
+            self._screen.notice(f"› {shown}")
+        return await self._send(shown or text)
 
     async def _press(self, button: Button) -> bool:
         """Press a button, and wait a moment for what comes of it; whether the press arrived."""

@@ -19,6 +19,7 @@ from bot.terminal import printable
 from bot.terminal.keyboard import Keyboard
 from bot.terminal.markdown import ChatMarkdown
 from bot.transcript import encode
+from toolset.shown import row_text
 
 MARGIN = 3  # lines of the terminal that the growing text leaves free
 RARELY = 10  # drawing takes at most every tenth part of the time
@@ -186,23 +187,26 @@ def result_text(response: dict[str, Any]) -> str:
 
 
 def card_text(card: live.CardShown, how_to_press: str) -> str:
-    """A card with buttons as lines: their numbers stand before what they are named like."""
+    """A card with buttons as lines: each button has its number and, if a row has its label, the
+    row's value."""
     values = dict(card.rows)
     numbered = numbers_of(card.buttons)
-    named = {button.label for button in card.buttons}
+    labels = {button.label for button in card.buttons}
     lines = [card.title]
-    lines += [": ".join(filter(None, row)) for row in card.rows if row[0] not in named]
+    lines += [row_text(row) for row in card.rows if row[0] not in labels]
     for number, button in numbered.items():
-        row = (f"{number} {button.label}", values.get(button.label, ""))
-        lines.append(": ".join(filter(None, row)))
-    return "\n".join([*lines, *filter(None, (card.note,)), *([how_to_press] if numbered else [])])
+        lines.append(row_text((f"{number} {button.label}", values.get(button.label, ""))))
+    lines.append(card.note)
+    if numbered:
+        lines.append(how_to_press)
+    return "\n".join(filter(None, lines))
 
 
 def numbers_of(buttons: Sequence[Button]) -> dict[int, Button]:
-    """The buttons by the numbers that stand for them: from 1, and 0 for the one that ends it."""
-    numbered = dict(enumerate((one for one in buttons if not one.ends), 1))
+    """The buttons by the numbers that stand for them: from 1, and 0 for the one that closes it."""
+    numbered = dict(enumerate((one for one in buttons if not one.closes), 1))
     for button in buttons:
-        if button.ends:
+        if button.closes:
             numbered[0] = button
     return numbered
 

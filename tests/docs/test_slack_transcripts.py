@@ -98,10 +98,10 @@ async def test_an_answer(talk: SlackTalk, write: bool) -> None:
 async def test_an_approval(talk: SlackTalk, write: bool) -> None:
     """By button; the other one rejects."""
     await talk.say("Book room 3 at 18:00.", in_thread=False)
-    await talk.press("kaiwa_approve")
+    await talk.press("approval.approve")
     talk.name = "Hanako"
     await talk.say("18時に会議室3を予約して", in_thread=False)
-    await talk.press("kaiwa_reject")
+    await talk.press("approval.reject")
     compare("slack, approval", talk.transcript, write=write)
 
 
@@ -110,12 +110,12 @@ async def test_a_call_with_more_than_three_arguments(talk: SlackTalk, write: boo
     await talk.say(
         "Invite Hanako and Taro to lunch on Friday at noon at Sushi Dai.", in_thread=False
     )
-    await talk.press("kaiwa_review")
-    await talk.press_in_view("kaiwa_approve")
+    await talk.press("approval.review")
+    await talk.press_in_view("approval.approve")
     talk.name = "Hanako"
     await talk.say("エマさんを夕食に招待して", in_thread=False)
-    await talk.press("kaiwa_review")
-    await talk.press_in_view("kaiwa_reject")
+    await talk.press("approval.review")
+    await talk.press_in_view("approval.reject")
     compare("slack, modal", talk.transcript, write=write)
 
 

@@ -71,7 +71,7 @@ class People:
                 for one in self._slack.messages[CHANNEL]
                 if one.get("thread_ts") == self.ids[f"q{person}n0"]
             ]
-            pressed = slack_events.press(own[-1], "kaiwa_approve", user=user_of(person))
+            pressed = slack_events.press(own[-1], "approval.approve", user=user_of(person))
             body = slack_events.as_interaction(pressed)
             await self._post(("/webhooks/slack", body, slack_events.signed(body)), process)
         else:

@@ -100,7 +100,7 @@ async def test_buttons_files_and_the_history_outlive_their_processes(
         await until(lambda: any("This poll is closed" in shown for shown in slack.shown), 20)
         assert await press_feedback(running, slack, CHANNEL, "negative") == 200
         gemini.say("HELLO, as you wished.")
-        approve = as_interaction(press(question, "kaiwa_approve"))
+        approve = as_interaction(press(question, "approval.approve"))
         assert [await post_to_slack(running, approve) for _ in range(2)] == [200, 200]
         await until(lambda: slack.shown[-1] == "HELLO, as you wished.", 20)
         gemini.say("It was a cat.")

@@ -139,9 +139,8 @@ class Line(Channel):
     ) -> None:
         """Send one reply as up to three messages of text, and what is shown below it."""
         reply = delivery.reply
-        if (
-            reply.replaces and not reply.card
-        ):  # LINE cannot change a sent message, and one more would cost money
+        if reply.replaces and not reply.card:
+            # LINE cannot change a sent message, and one more would cost money.
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
         if reply.fetched_by and await self._sender.pushes_all(chat, delivery.asker):
@@ -192,7 +191,7 @@ class Line(Channel):
         is_over = read.reply_token and self._clock() - read.received_at >= ANSWER_MS
         return write_address(replace(read, reply_token="")) if is_over else address
 
-    def beside(self, conversation: str, purpose: str) -> str:
+    def side_conversation(self, conversation: str, purpose: str) -> str:
         """One with the purpose in place of the bot."""
         return chat_of(conversation)._replace(bot=purpose).conversation
 

@@ -22,7 +22,7 @@ from bot.channels.splitting import split
 from bot.channels.utf16 import shortened, units
 from bot.errors import DeliveryRefused
 from bot.texts import Texts, language_of
-from toolset.shown import Card
+from toolset.shown import Card, row_text
 
 # UTF-16 code units of one message.
 LIMIT = 5_000
@@ -127,7 +127,7 @@ def _with_buttons(card: ButtonCard) -> LineMessage:
     for button in card.buttons:
         label = shortened(numbers.get(button.label, button.label), LABEL)
         buttons.append(Button(label, "", data_of(button.action, button.value)))
-    lines = [": ".join(filter(None, (numbers[label], value))) for label, value in card.rows]
+    lines = [row_text((numbers[label], value)) for label, value in card.rows]
     bubble = Bubble(card.title, "\n".join(lines), card.note, tuple(buttons))
     return LineMessage(alt_text(card.title), bubbles=(bubble,))
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from bot.channels import Files, Reply
 
-MAX_PICTURES = (
-    2  # LINE takes five messages at once; a text is up to three, and a card with buttons is one
-)
+# LINE takes five messages at once; a text is up to three, and a card with buttons is one.
+MAX_PICTURES = 2
 MAX_PREVIEW = 1_000_000  # bytes; the picture is its own preview
 MIMES = ("image/png", "image/jpeg")
 

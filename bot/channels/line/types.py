@@ -89,7 +89,7 @@ class Button(NamedTuple):
     data: str = ""
 
 
-ACTION = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20}) (\S{1,200})")
+ACTION = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20}) (\S{0,200})")
 
 
 def data_of(action: str, value: str) -> str:

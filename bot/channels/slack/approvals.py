@@ -11,9 +11,7 @@ import structlog
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
-from bot.channels import APPROVE as APPROVED
-from bot.channels import REJECT as REJECTED
-from bot.channels import Host, InboundEvent, KeyValue, Question
+from bot.channels import APPROVE, REJECT, Host, InboundEvent, KeyValue, Question
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import (
     Block,
@@ -45,8 +43,7 @@ from bot.transcript import Message, encode
 log = structlog.stdlib.get_logger(__name__)
 
 KEPT_S = 2 * 86_400  # twice as long as a question may stay open
-APPROVE, REJECT, REVIEW = "kaiwa_approve", "kaiwa_reject", "kaiwa_review"
-ACTIONS = {APPROVE: APPROVED, REJECT: REJECTED}
+REVIEW = "approval.review"  # shows a whole call, and decides nothing
 STYLES = {APPROVE: "primary", REJECT: "danger"}
 MOST_ARGUMENTS = 3  # that the message of a question shows
 DATE = "{date_short_pretty} {time}"  # in the language and the zone of whoever reads it
@@ -238,7 +235,7 @@ def buttons(
     """The buttons. The block's id is the conversation's, and a press brings it back."""
     elements: list[Block] = []
     for action in shown:
-        label = texts.get(f"slack.{action.removeprefix('kaiwa_')}", language)
+        label = texts.get(f"slack.{action.partition('.')[2]}", language)
         elements.append(button(label, action, question_id, STYLES.get(action, "")))
     return actions(elements, conversation)
 
@@ -277,6 +274,6 @@ def decision_of(action: Action, user: Presser, address: Address) -> ReceivedEven
         group=chat_of(action.block_id).is_group,
         event="action",
         target=action.value,
-        action=ACTIONS[action.action_id],
+        action=action.action_id,
     )
     return ReceivedEvent(action.block_id, arrival)

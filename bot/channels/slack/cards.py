@@ -29,7 +29,7 @@ from toolset.shown import Card
 LABEL = 75  # characters of a button
 # An action, and a number that tells apart the buttons of a message, as Slack demands.
 ACTION = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20})#\d{1,2}")
-VALUE = re.compile(r"\S{1,200}")
+VALUE = re.compile(r"\S{0,200}")
 
 
 def card_block(card: Card) -> Block:
@@ -60,7 +60,7 @@ def card_content(card: ButtonCard, conversation: str) -> dict[str, object]:
         blocks.append(context(card.note))
     buttons = []
     for number, one in enumerate(card.buttons, 1):
-        style = "danger" if one.ends else ""
+        style = "danger" if one.closes else ""
         buttons.append(button(one.label[:LABEL], f"{one.action}#{number}", one.value, style))
     if buttons:
         blocks.append(actions(buttons, conversation))

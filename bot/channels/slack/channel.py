@@ -183,7 +183,7 @@ class Slack(Channel):
         """The channel, for all its threads."""
         return chat_of(conversation)._replace(thread="").conversation
 
-    def beside(self, conversation: str, purpose: str) -> str:
+    def side_conversation(self, conversation: str, purpose: str) -> str:
         """One of the channel and all its threads, with the purpose in place of the team."""
         return Chat(purpose, chat_of(conversation).channel).conversation
 

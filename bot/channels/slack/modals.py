@@ -6,12 +6,10 @@ from __future__ import annotations
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import Host
+from bot.channels import APPROVE, REJECT, Host
 from bot.channels.slack import Config
 from bot.channels.slack.approvals import (
-    APPROVE,
     QUESTION,
-    REJECT,
     REVIEW,
     OpenQuestion,
     buttons,

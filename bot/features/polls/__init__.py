@@ -10,9 +10,9 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ToolStores
 from bot.channels import ButtonCard, Delivery, Reply
-from bot.conversation.feature import Asked, Feature
+from bot.conversation.feature import Feature, TurnRequest
 from bot.conversation.services import Services
-from bot.features.polls.poll import BESIDE, PREFIX, VOTE, Poll, read_cards, read_poll, started_in
+from bot.features.polls.poll import PREFIX, PURPOSE, VOTE, Poll, read_cards, read_poll, started_in
 from bot.features.polls.tool_polls import ToolPolls
 from bot.features.polls.votes import Votes
 from bot.transcript import Message
@@ -25,14 +25,18 @@ class Polls(Feature):
         self._services = services
         self.actions = {VOTE: Votes(services)}
 
-    def with_stores(self, stores: ToolStores, asked: Asked) -> ToolStores:
+    def with_stores(self, stores: ToolStores, request: TurnRequest) -> ToolStores:
         """None for somebody unknown, who could not close a poll, and where answers show none."""
-        channel = self._services.channel(asked.conversation)
-        if channel is None or not asked.author.id or not channel.shows_cards(asked.event.address):
+        channel = self._services.channel(request.conversation)
+        if (
+            channel is None
+            or not request.author.id
+            or not channel.shows_cards(request.event.address)
+        ):
             return stores
-        stored_in = channel.beside(asked.conversation, BESIDE)
+        stored_in = channel.side_conversation(request.conversation, PURPOSE)
         language = self._services.defaults.language
-        polls = ToolPolls(self._services.store, stored_in, asked.author.id, language)
+        polls = ToolPolls(self._services.store, stored_in, request.author.id, language)
         return replace_stores(stores, polls=polls)
 
     async def after_answer(
@@ -73,4 +77,4 @@ class Polls(Feature):
 
     def _stored_in(self, conversation: str) -> str:
         channel = self._services.channel(conversation)
-        return channel.beside(conversation, BESIDE) if channel else conversation
+        return channel.side_conversation(conversation, PURPOSE) if channel else conversation

@@ -20,7 +20,7 @@ log = structlog.stdlib.get_logger(__name__)
 TOOL = "start_poll"
 VOTE = "poll.vote"  # the action of all buttons
 PREFIX = "poll_"  # of ids
-BESIDE = "polls"  # the purpose of the conversations that keep polls, and show their votes
+PURPOSE = "polls"  # of the side conversations that keep polls, and show their votes
 MOST_PAST = 20  # that are shown of a history, apart from open ones
 
 
@@ -66,7 +66,7 @@ class Poll(Struct, frozen=True, omit_defaults=True):
         for number, option in enumerate(self.options, 1):
             buttons.append(Button(option, VOTE, f"{self.id}:{number}"))
         label = texts.get("poll.close", self.language)
-        return (*buttons, Button(label, VOTE, f"{self.id}:0", ends=True))
+        return (*buttons, Button(label, VOTE, f"{self.id}:0", closes=True))
 
     def _status(self, texts: Texts) -> str:
         """The sentence below the counts."""

@@ -6,7 +6,7 @@ import re
 
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.conversation.services import Services
-from bot.features.polls.poll import BESIDE, Poll, read_poll
+from bot.features.polls.poll import PURPOSE, Poll, read_poll
 from bot.transcript import encode
 
 VALUE = re.compile(r"(poll_[0-9a-f]{32}):(\d{1,2})")  # of a button: a poll, and a number
@@ -33,7 +33,7 @@ class Votes:
         pressed, channel = VALUE.fullmatch(event.target), self._services.channel(conversation)
         if channel is None or not event.author_id or not pressed:
             return False
-        conversation = channel.beside(conversation, BESIDE)
+        conversation = channel.side_conversation(conversation, PURPOSE)
         poll_id, press_id = pressed[1], event.message.id
         shows = Reply("", replaces=poll_id, private=True, fleeting=True, free=True)
         delivery = Delivery(f"{poll_id}_{press_id}", press_id, shows, event.address)

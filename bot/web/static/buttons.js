@@ -10,18 +10,18 @@ export function createCard(make) {
   return [make("span", "mark"), card];
 }
 
-/** Show a card { key, title, rows: [[label, value]], note, buttons: [{ label, action, value, ends }] } as it stands. */
+/** Show a card { key, title, rows: [[label, value]], note, buttons: [{ label, action, value, closes }] } as it stands. */
 export function updateCard(element, { title, rows, note, buttons }, make, setText) {
   const [, card] = element.children;
-  const [heading, list, choices, hint, ending] = card.children;
+  const [heading, list, choices, hint, closing] = card.children;
   const values = new Map(rows);
   const named = new Set(buttons.map((button) => button.label));
   card.ariaLabel = unturned(title);
   setText(heading, unturned(title));
   setText(list, rows.filter(([label]) => !named.has(label)).map(inWords).join("\n"));
   setText(hint, note);
-  fill(choices, buttons.filter((button) => !button.ends), values, make, setText);
-  fill(ending, buttons.filter((button) => button.ends), values, make, setText);
+  fill(choices, buttons.filter((button) => !button.closes), values, make, setText);
+  fill(closing, buttons.filter((button) => button.closes), values, make, setText);
 }
 
 /** The press that a click makes, { action, value }; nothing where the click was elsewhere. */

@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ToolStores
 from bot.channels import Delivery, InboundEvent, Reply
-from bot.conversation.feature import Asked, Feature, Features
+from bot.conversation.feature import Feature, Features, TurnRequest
 from bot.transcript import Author, Message
 from tests.bot.harness import HERE, words
 
-ASKED = Asked(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
+REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
 ANSWER = Delivery("d1", "t1", Reply("Hello"))
 
 
@@ -68,7 +68,7 @@ async def test_without_features_everything_stays_as_it_is() -> None:
     for installed in ((), (Feature(),)):
         features = Features()
         features.install(installed)
-        assert features.with_stores(stores, ASKED) is stores
+        assert features.with_stores(stores, REQUEST) is stores
         assert await features.after_answer(HERE, [], ANSWER.reply) is ANSWER.reply
         assert await features.before_delivery(HERE, ANSWER) is ANSWER
         assert (await features.cards(HERE, []), features.places(HERE)) == ([], set())

@@ -10,7 +10,7 @@ from tests.bot.store.turns import key, leased
 
 HERE = "console:alice"
 THERE = "console:bob"
-BESIDE = next(
+PURPOSE = next(
     name
     for name in map("console:{}".format, range(1_000))
     if key("dead", name) == key("dead", HERE)
@@ -41,7 +41,7 @@ async def test_letters_of_all_conversations_are_read_newest_first(store: Store) 
     they came."""
     await refused(store, HERE, b"one", b"two")
     await refused(store, THERE, b"three")
-    await refused(store, BESIDE, b"four")
+    await refused(store, PURPOSE, b"four")
     read = await store.dead_letters.read()
     assert sorted(letter.delivery or b"" for letter in read) == [b"four", b"one", b"three", b"two"]
     assert [letter.at for letter in read] == sorted((letter.at for letter in read), reverse=True)

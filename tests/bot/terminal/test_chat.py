@@ -51,7 +51,7 @@ POLL = CardShown(
     (
         Button("Sushi", VOTE, "poll_1:1"),
         Button("Curry", VOTE, "poll_1:2"),
-        Button("Close", VOTE, "poll_1:0", ends=True),
+        Button("Close", VOTE, "poll_1:0", closes=True),
     ),
 )
 COUNTED = replace(POLL, rows=(("Sushi", "0"), ("Curry", "1")))

@@ -132,7 +132,7 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
     [
         ("approval.approve question_1", (APPROVE, "question_1")),
         ("approval.reject question_1", (REJECT, "question_1")),
-        ("approval.approve ", None),
+        ("approval.approve ", (APPROVE, "")),
         ("approval.approve", None),
         ("Approval.approve question_1", None),
         ("action=buy&itemid=1", None),

@@ -80,8 +80,8 @@ async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake,
     actions = posted["blocks"][1]
     assert actions["block_id"] == THREAD
     assert [(one["action_id"], one["style"], one["value"]) for one in actions["elements"]] == [
-        ("kaiwa_approve", "primary", ID),
-        ("kaiwa_reject", "danger", ID),
+        ("approval.approve", "primary", ID),
+        ("approval.reject", "danger", ID),
     ]
     assert rig.kv.lives[f"question:{THREAD}"] == 2 * 86_400
 

@@ -24,7 +24,7 @@ from tests.fakes.slack_events import (
     signed,
 )
 
-APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
+APPROVE, REJECT = "approval.approve", "approval.reject"
 
 
 async def asked(rig: Rig, **address: Any) -> dict[str, Any]:
@@ -89,7 +89,7 @@ async def test_without_the_store_no_modal_opens(fake: SlackFake, rig: Rig) -> No
     with capture_logs() as logged:
         assert (
             await rig.send(
-                press(fake.messages[CHANNEL][-1], "kaiwa_review", trigger=fake.trigger())
+                press(fake.messages[CHANNEL][-1], "approval.review", trigger=fake.trigger())
             )
             == 200
         )

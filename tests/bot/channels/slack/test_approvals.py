@@ -19,7 +19,7 @@ from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import mention, press
 from tests.fakes.tools import Launch, tool_map
 
-APPROVE, REJECT = "kaiwa_approve", "kaiwa_reject"
+APPROVE, REJECT = "approval.approve", "approval.reject"
 LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),))
 OTHER = "U00000002"
 ASK = Policy()

@@ -131,7 +131,7 @@ async def test_a_question_is_asked_and_answered_in_the_1_to_1_with_the_bot(
         pair = Pair(here, fake)
         assert await pair.write(OTHER, "launch") == []
         (asked,) = fake.messages[OTHERS_DIRECT]
-        await here.send(press(asked, "kaiwa_approve", channel=OTHERS_DIRECT, user=OTHER))
+        await here.send(press(asked, "approval.approve", channel=OTHERS_DIRECT, user=OTHER))
     assert fake.shown[-1] == "Done."
     assert fake.messages[DIRECT] == []
 

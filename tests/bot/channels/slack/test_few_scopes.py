@@ -63,8 +63,8 @@ async def test_an_app_with_few_scopes_works_as_far_as_these_go(
         await here.send(
             message(f"<@{here.slack.identity.user}> launch", "1700000100.000100", thread_ts=TS)
         )
-        [asked] = [one for one in fake.messages[CHANNEL] if "kaiwa_approve" in str(one)]
-        await here.send(press(asked, "kaiwa_approve", response_url=f"{fake.origin}/actions/1"))
+        [asked] = [one for one in fake.messages[CHANNEL] if "approval.approve" in str(one)]
+        await here.send(press(asked, "approval.approve", response_url=f"{fake.origin}/actions/1"))
         await here.send(shortcut(chosen, "kaiwa_summarise"))
     answer, words, question, launched, *about = fake.shown
     assert (words, fake.shared, len(launch.contexts)) == ("A blue cat", [], 1)

@@ -294,7 +294,7 @@ async def test_any_object_is_acknowledged(
     pressed = {
         **payload,
         "type": "block_actions",
-        "actions": [{"action_id": "kaiwa_approve", **event}],
+        "actions": [{"action_id": "approval.approve", **event}],
     }
     assert (await rig.post(as_interaction(pressed))).status_code == 200
     for kind in (

@@ -20,7 +20,7 @@ from tests.fakes.slack_events import CHANNEL, JSON, USER, mention, message, pres
 from tests.fakes.slack_views import TRIGGER_S, read_view
 from tests.fakes.tools import Launch, tool_map
 
-REVIEW, APPROVE, REJECT = "kaiwa_review", "kaiwa_approve", "kaiwa_reject"
+REVIEW, APPROVE, REJECT = "approval.review", "approval.approve", "approval.reject"
 ARGUMENTS = {"what": "rocket", "where": "<!channel> `moon`", "when": "now\nor later", "crew": 3}
 BOSS, OTHER = "U0000BOSS", "U00000002"
 OPEN, UPDATE = "views.open", "views.update"
