@@ -69,13 +69,14 @@ async def begun_turn(rig: Rig, *events: LiveEvent) -> AsyncIterator[Watcher]:
 
 
 async def shown_elsewhere(rig: Rig) -> None:
-    """Wait for a stream in another workspace: whatever was to be begun before has been."""
+    """Wait for the words of a stream in another workspace: whatever was to be begun before has
+    been."""
     before = len(rig.fake.shown)
     rig.fake.add_message("C0002", TS, "A question")
     async with rig.slack.live_view("slack:y", address(channel="C0002", team="T2")) as watcher:
         await watcher.show(TurnStarted(f"elsewhere_{before}", ("m1",)))
         await watcher.show(AnswerText(LONG))
-        await until(lambda: len(rig.fake.shown) > before)
+        await until(lambda: len(rig.fake.shown) > before and all(rig.fake.shown))
 
 
 def begun(fake: SlackFake) -> list[str]:
