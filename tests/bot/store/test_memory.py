@@ -81,9 +81,9 @@ async def test_who_takes_more_than_a_share_pays_alone(
     smaller."""
     small = await fill(redis, large)
     hogs = [f"console:hog-{number}" for number in range(large)]
-    for conversation in hogs:
+    for age, conversation in enumerate(hogs):  # the last one is the newest
         await redis.rpush(key("history", conversation), "x" * 100 * TURN_BYTES)
-        await redis.expire(key("history", conversation), 60 * 86_400)
+        await redis.expire(key("history", conversation), 60 * 86_400 + age)
     async with at_most(redis, 0.82):
         relief = await store.memory.make_room()
         assert (await store.memory.measure()).ratio < ENOUGH
