@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from redis import Redis
 
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
@@ -14,3 +15,11 @@ from tests.fixtures_fakes import everything_on
 def variables(gemini: GeminiFake, line: LineFake, slack: SlackFake) -> dict[str, str]:
     """Everything on."""
     return everything_on(line, slack, gemini)
+
+
+@pytest.fixture
+def redis_url(redis_url: str) -> str:
+    """The Redis for all tests, empty: what tests of the store have left would be worked on too."""
+    with Redis.from_url(redis_url) as redis:
+        redis.flushall()
+    return redis_url
