@@ -12,7 +12,7 @@ SMALLER, LARGER = 6_250, 25_000  # characters: both more than a message of LINE 
 SLOWEST = 8.0  # growth of work while a text grows fourfold: 4 is linear, 16 quadratic
 # Less is not told from noise, nor from the step that a text takes which fits no single message.
 FLOOR_S = 0.08
-REPEATS = 5  # of a measurement that looks bad
+REPEATS = 12  # of a measurement that looks bad
 
 Shape = Callable[[int], str]
 T = TypeVar("T")
@@ -199,10 +199,11 @@ def _complaint(work: Callable[[T], object], shape: Callable[[int], T]) -> str:
     before = _seconds(work, smaller)
     if not _is_steep(before, took):
         return ""
-    before = min(_seconds(work, smaller) for _ in range(REPEATS))
-    took = min(took, *(_seconds(work, larger) for _ in range(REPEATS)))
-    if not _is_steep(before, took):
-        return ""
+    for _ in range(REPEATS):  # in turn: a machine is slow for seconds, and both must have the same
+        before = min(before, _seconds(work, smaller))
+        took = min(took, _seconds(work, larger))
+        if not _is_steep(before, took):
+            return ""
     times = took / before
     return (
         f"{times:.1f} times the work for 4 times the text ({took:.2f} s for {LARGER:,} characters)"
