@@ -30,10 +30,8 @@ from bot.channels.console.uploads import MOST_UPLOAD
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
-from bot.clock import Days
 from bot.conversation.alerts import Alerts
 from bot.conversation.feature import Features
-from bot.conversation.feedback import Feedback
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
@@ -334,7 +332,6 @@ def _host(
         listens=listening if listens else None,
         files=signed,
         clock=store.clock,
-        rate=Feedback(store, services.metrics, Days(settings.timezone)),
         days=settings.history_days,
         overviews=PersonalOverviews(conversations),
         find_conversation=store.inbox.find_conversation,

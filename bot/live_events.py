@@ -3,27 +3,33 @@ answer."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.json import Decoder
 
 from toolset.shown import Card
 
+SAY = "message.say"  # the action of buttons that say something in the presser's name
+
 
 class Button(Struct, frozen=True, omit_defaults=True):
-    """A button: its press is an event of kind ``action`` with this action and value.
+    """A button: its press is an event of kind ``action`` with this action and value; with the
+    action ``SAY`` it is a message, whose text is the value.
 
     Attributes:
         action: a feature's name and a verb, as ``poll.vote``; at most 40 characters.
         value: what the action is about; at most 200 characters, none of them white space.
         closes: it closes what the card asks, and is set apart from the others.
+        style: ``quick`` is shown only where it goes with the next message, ``good`` and ``bad`` ask
+            what people think of an answer, where a platform has such buttons.
     """
 
     label: str
     action: str
     value: str = ""
     closes: bool = False
+    style: Literal["", "quick", "good", "bad"] = ""
 
 
 class TurnStarted(Struct, frozen=True, tag="started"):
@@ -135,7 +141,7 @@ class Answered(Struct, frozen=True, tag="answered"):
     note: str = ""
     files: tuple[ShownFile, ...] = ()
     cards: tuple[Card, ...] = ()
-    choices: tuple[str, ...] = ()
+    buttons: tuple[Button, ...] = ()
 
 
 LiveEvent = (

@@ -29,16 +29,12 @@ from bot.channels.host import (
     Notify,
     Overview,
     Overviews,
-    Rate,
-    Rating,
     Upload,
     Uploads,
-    keep_no_rating,
     notify_nobody,
 )
 from bot.channels.inbound import (
     APPROVE,
-    CHOOSE,
     COURTESY,
     FETCH,
     LATE_ROUTINE,
@@ -56,14 +52,14 @@ from bot.channels.replies import (
     Question,
     Reply,
     fetch_value,
+    say_buttons,
     whole_of,
 )
-from bot.live_events import Button, Watcher
+from bot.live_events import SAY, Button, Watcher
 from bot.transcript import Media
 
 __all__ = [
     "APPROVE",
-    "CHOOSE",
     "COURTESY",
     "FETCH",
     "LATE_ROUTINE",
@@ -73,6 +69,7 @@ __all__ = [
     "NO_UPLOADS",
     "REJECT",
     "REMINDER",
+    "SAY",
     "STOP",
     "UNCOUNTED_USES",
     "Accept",
@@ -97,16 +94,14 @@ __all__ = [
     "Overview",
     "Overviews",
     "Question",
-    "Rate",
-    "Rating",
     "Recipient",
     "Reply",
     "Take",
     "Upload",
     "Uploads",
     "fetch_value",
-    "keep_no_rating",
     "notify_nobody",
+    "say_buttons",
     "whole_of",
 ]
 
@@ -156,6 +151,7 @@ class Channel(Protocol):
         shows_pictures: people see the pictures that tools make, and not only their words.
         streams: it shows an answer while it is written. What was written of one that is stopped
             stays then.
+        rates: it has buttons that ask what people think of an answer.
         change_pause_s: the least time between two messages that show how a card has changed, or two
             changes of its message.
     """
@@ -166,6 +162,7 @@ class Channel(Protocol):
     takes_back: bool = False
     shows_pictures: bool = True
     streams: bool = False
+    rates: bool = False
     change_pause_s: float = 0.0
 
     @abstractmethod

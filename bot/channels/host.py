@@ -7,8 +7,6 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from msgspec import Struct
-
 from bot.channels.inbound import InboundEvent
 from bot.clock import now_ms
 from bot.texts import Texts
@@ -218,44 +216,6 @@ async def notify_nobody(cause: Any, *, platform: str = "") -> None:
     """Send no alert (``Notify``)."""
 
 
-class Rating(Struct, frozen=True):
-    """What a person thinks of an answer.
-
-    Attributes:
-        place: where the answer is (``Channel.place``).
-        person: the platform's id.
-        model: that wrote the answer.
-        answered_at: time of the answer, milliseconds since the epoch; every rating of the answer
-            has the same.
-        at: time of the press by the same clock; of two, the later one counts.
-    """
-
-    turn_id: str
-    place: str
-    person: str
-    model: str
-    is_good: bool
-    answered_at: int
-    at: int
-
-
-class Rate(Protocol):
-    """Keeps ratings."""
-
-    async def __call__(self, rating: Rating, /) -> bool:
-        """Keep a rating; false if it says nothing new.
-
-        Raises:
-            StoreUnavailable: it is not kept.
-        """
-        ...
-
-
-async def keep_no_rating(rating: Rating, /) -> bool:
-    """Keep nothing (``Rate``)."""
-    return False
-
-
 class DailyUses(Protocol):
     """Counts what a person uses in a day of something that has a limit of its own; 0 is no limit.
 
@@ -311,7 +271,6 @@ class Host:
             of the processes that share a port one does. None: this process takes no messages in.
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.
-        rate: keeps what people think of answers.
         days: how long conversations are kept.
         overviews: None: only checks run.
         find_conversation: of a message, for events that do not name it.
@@ -329,7 +288,6 @@ class Host:
     listens: Listens | None = None
     files: Files = NO_FILES
     clock: Callable[[], int] = now_ms
-    rate: Rate = keep_no_rating
     days: int = 30
     overviews: Overviews | None = None
     find_conversation: FindConversation = find_no_conversation

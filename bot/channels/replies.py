@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.live_events import Button
+from bot.live_events import SAY, Button
 from bot.safe_text.arguments import render_arguments
 from bot.transcript import FileRef, new_id
 from toolset.shown import Card
@@ -92,19 +92,16 @@ class Reply(Struct, frozen=True, omit_defaults=True):
             cannot change a sent message sends nothing. Key of a card: it has changed, and ``card``
             is filled in when it is sent; a channel that cannot change a message sends its words.
         card: is shown below the text with its buttons, or alone if its title is the text.
-        model: that wrote the text; empty for a sentence of the catalogue. A channel may ask what
-            people think of it.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         takes_back: unless None, the messages of these deliveries and the stream of the delivery's
             turn are deleted, and nothing is sent. Only for channels that can.
         files: shown below the text, or told in words where that is impossible.
-        kind: a greeting or the help; a channel with buttons may add suggestions.
         fetched_by: id of a person whose answer is late; the text says so, and a channel with
             buttons adds one that fetches the answer.
         fetches: of a press of that button; what it fetches is looked up when it is sent.
         cards: shown below the text, or told in words where that is impossible.
-        choices: short texts that the person may press instead of writing; a press is their message.
+        buttons: below the text and all else.
         free: it is sent as long as that costs nothing, and otherwise dropped.
         asker: id of the person whose reminder it is; empty for an answer, which is for whom the
             turn answers.
@@ -116,17 +113,15 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     question: Question | None = None
     replaces: str = ""
     private: bool = False
-    kind: Literal["", "greeting", "help"] = ""
     fleeting: bool = False
     files: tuple[FileRef, ...] = ()
     card: ButtonCard | None = None
     free: bool = False
-    model: str = ""
     takes_back: tuple[str, ...] | None = None
     fetched_by: str = ""
     fetches: Fetch | None = None
     cards: tuple[Card, ...] = ()
-    choices: tuple[str, ...] = ()
+    buttons: tuple[Button, ...] = ()
     asker: str = ""
 
     @property
@@ -134,22 +129,32 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         """Whether it is a text for everybody there, with nothing below it, and must not get
         lost."""
         is_more = (
-            self.question or self.replaces or self.card or self.files or self.cards or self.choices
+            self.question or self.replaces or self.card or self.files or self.cards or self.sayings
         )
         may_get_lost = self.private or self.fleeting or self.free
         return not (is_more or may_get_lost)
 
     @property
-    def choices_in_words(self) -> str:
-        """The choices in words, one a line; empty without any."""
-        return "\n".join(f"・{choice}" for choice in self.choices)
+    def sayings(self) -> tuple[Button, ...]:
+        """The buttons that say something, which are told in words where there are no buttons."""
+        return tuple(one for one in self.buttons if one.action == SAY and not one.style)
+
+    @property
+    def sayings_in_words(self) -> str:
+        """These in words, one a line; empty without any."""
+        return "\n".join(f"・{button.value}" for button in self.sayings)
 
     def in_parts(self, texts: Sequence[str]) -> list[Reply]:
         """The reply as several with these texts; what is shown below its text is shown below the
         last one."""
         *above, last = texts
-        bare = replace(self, files=(), card=None, model="", cards=(), choices=())
+        bare = replace(self, files=(), card=None, cards=(), buttons=())
         return [*(replace(bare, text=text) for text in above), replace(self, text=last)]
+
+
+def say_buttons(texts: Iterable[str]) -> tuple[Button, ...]:
+    """A button for each of these texts, which it says."""
+    return tuple(Button(text, SAY, text) for text in texts)
 
 
 def fetch_value(language: str, asker: str) -> str:

@@ -25,7 +25,7 @@ from bot.agent.turn import (
     TurnStep,
     TurnUpdate,
 )
-from bot.channels import MOST_FILES, Channel, InboundEvent, Reply
+from bot.channels import MOST_FILES, Channel, InboundEvent, Reply, say_buttons
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
 from bot.conversation.approvals import Approvals
@@ -34,7 +34,7 @@ from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
-from bot.conversation.feature import TurnRequest
+from bot.conversation.feature import AnsweredTurn, TurnRequest
 from bot.conversation.file_text import FileReader
 from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
@@ -250,7 +250,9 @@ class Answerer:
             is_routine = any(event.is_routine for event in events)
             is_said_by_model = not (reply.failed or turn.stopped or is_routine)
             may_be_reopened = is_said_by_model and inbound.may_be_edited
-            shown = await self._services.features.after_answer(conversation, turn.added, reply)
+            model = "" if reply.failed or turn.stopped else turn.model
+            answered = AnsweredTurn(conversation, attempt.turn_id, turn.added, model)
+            shown = await self._services.features.after_answer(answered, reply)
             replies = [(shown, inbound.address)] if reply.text else []  # the model may stay silent
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 
@@ -415,8 +417,7 @@ class Answerer:
             "\n\n".join(filter(None, (text, cut, footer))),
             files=tuple(files[-MOST_FILES:]),
             cards=cards_of(shown),
-            choices=choices_of(shown),
-            model=turn.model,
+            buttons=say_buttons(choices_of(shown)),
         )
         return _without_links(reply, links) if links else reply
 
@@ -435,8 +436,8 @@ def _without_links(reply: Reply, links: LinkFilter) -> Reply:
         cards.append(Card(links.text(card.title), rows, links.text(card.note)))
     for file in reply.files:
         files.append(replace(file, name=links.text(file.name), text=links.text(file.text)))
-    choices = tuple(map(links.text, reply.choices))
-    return replace(reply, cards=tuple(cards), files=tuple(files), choices=choices)
+    buttons = say_buttons(links.text(button.value) for button in reply.buttons)
+    return replace(reply, cards=tuple(cards), files=tuple(files), buttons=buttons)
 
 
 def own_message(text: str) -> Message:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bot.agent.reasons import CAP
 from bot.agent.turn import ActingCall, ApprovalDecision
-from bot.channels import APPROVE, CHOOSE, REJECT, Delivery, InboundEvent, Question, Reply
+from bot.channels import APPROVE, REJECT, SAY, Delivery, InboundEvent, Question, Reply
 from bot.channels.utf16 import fits
 from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
 from bot.conversation.review import Vote
@@ -96,7 +96,7 @@ class Reading:
 
         A pressed choice answers an earlier message, whenever it is pressed.
         """
-        if self.shown is None or event.action == CHOOSE:
+        if self.shown is None or event.action == SAY:
             return False
         if self.is_prompt:
             return event.message.at >= self.shown.at

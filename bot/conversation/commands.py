@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 from msgspec.structs import replace
 
 from bot.agent.turn import NOBODY
-from bot.channels import REMINDER, InboundEvent, Reply
+from bot.channels import REMINDER, SAY, Button, InboundEvent, Reply
 from bot.clock import now_ms
 from bot.commands import number_in
 from bot.conversation.admission import Admission
@@ -33,6 +33,8 @@ from bot.transcript import Message, channel_of
 from toolset.tool_map import ToolMap
 
 UNRECORDED = ("memory", "memory_delete", "reminders")  # in a group the history is for everybody
+SUGGESTED = ("weather", "time", "sum")
+LABEL_AND_WORDS = ("label", "say")
 TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
 
 
@@ -104,7 +106,9 @@ class Commands:
             and remembers in self._services.texts.sentences[defaults.language]
         ):
             text = f"{text}\n{self._text(remembers, event)}"
-        return Reply(text, kind="greeting" if key.endswith(".greeting") else "")
+        is_greeting = key.endswith(".greeting")
+        suggested = (*SUGGESTED, "help") if is_greeting else ()
+        return Reply(text, buttons=self._suggestions(suggested, event))
 
     async def _help(self, context: CommandContext) -> Reply:
         conversation = context.lease.conversation
@@ -132,7 +136,17 @@ class Commands:
             own = f"command.tools_{channel}"  # where no message may begin with a slash
             key = own if own in self._services.texts.sentences[language] else "command.tools"
             text = f"{text}\n{self._services.texts.get(key, language, commands=' '.join(words))}"
-        return Reply(text, kind="help")
+        return Reply(text, buttons=self._suggestions(SUGGESTED, event))
+
+    def _suggestions(self, names: Sequence[str], event: InboundEvent) -> tuple[Button, ...]:
+        """Buttons that say what people may ask."""
+        buttons: list[Button] = []
+        for name in names:
+            label, said = (
+                self._text(f"suggestion.{part}_{name}", event) for part in LABEL_AND_WORDS
+            )
+            buttons.append(Button(label, SAY, said, style="quick"))
+        return tuple(buttons)
 
     def _text(self, key: str, event: InboundEvent, **values: object) -> str:
         defaults = self._services.defaults

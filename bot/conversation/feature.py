@@ -21,6 +21,20 @@ class TurnRequest(NamedTuple):
     author: Author
 
 
+class AnsweredTurn(NamedTuple):
+    """A turn that has its answer.
+
+    Attributes:
+        messages: of the turn.
+        model: that wrote the answer; empty for a sentence of the catalogue.
+    """
+
+    conversation: str
+    turn_id: str
+    messages: Sequence[Message]
+    model: str = ""
+
+
 class Feature:
     """Something that people can do: a folder of ``bot/features``.
 
@@ -38,9 +52,7 @@ class Feature:
         """The stores of a turn's tools with the feature's own."""
         return stores
 
-    async def after_answer(
-        self, conversation: str, messages: Sequence[Message], reply: Reply
-    ) -> Reply:
+    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with what the turn's messages have brought about."""
         return reply
 
@@ -91,12 +103,10 @@ class Features:
             stores = feature.with_stores(stores, request)
         return stores
 
-    async def after_answer(
-        self, conversation: str, messages: Sequence[Message], reply: Reply
-    ) -> Reply:
+    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""
         for feature in self._after_answer:
-            reply = await feature.after_answer(conversation, messages, reply)
+            reply = await feature.after_answer(turn, reply)
         return reply
 
     async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:

@@ -153,6 +153,9 @@ class Budgets:
 
     Messages are checked before a turn begins. Tokens are counted when they are spent: they may
     prevent the next turn, never end the present one.
+
+    Attributes:
+        days: the calendar by which is counted.
     """
 
     def __init__(
@@ -160,7 +163,7 @@ class Budgets:
     ) -> None:
         self._budget = store.budget
         self._limits = limits
-        self._days = days
+        self.days = days
         self._alerts = alerts
         self._metrics = metrics
         self._totals: defaultdict[str, Totals] = defaultdict(Totals)  # by day
@@ -169,12 +172,12 @@ class Budgets:
     @property
     def day_end(self) -> datetime:
         """When all counts return to zero."""
-        return self._days.end
+        return self.days.end
 
     def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Read what the turn's ``admit`` needs with the process's next request."""
         counters = [self._user(conversation, author), self._conversation(conversation)]
-        self._budget.prefetch(self._days.today, turn_id, counters)
+        self._budget.prefetch(self.days.today, turn_id, counters)
 
     async def look_up(self, key: str, conversation: str, authors: Iterable[str]) -> Standing:
         """What authors and a conversation have used.
@@ -185,7 +188,7 @@ class Budgets:
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        day = self._days.today
+        day = self.days.today
         users = {author: self._user(conversation, author) for author in authors if author}
         counters = [*users.values(), self._conversation(conversation)]
         total, spent = await self._budget.read(day, key, counters)
@@ -263,7 +266,7 @@ class Budgets:
         if is_operators(conversation):
             return True
         counter = _counter_of_uses(what, limit, conversation, author)
-        if await self._budget.take(self._days.today, key, counter, amount):
+        if await self._budget.take(self.days.today, key, counter, amount):
             return True
         self._metrics.budget_refusals.labels("user", what).inc()
         return False
@@ -279,7 +282,7 @@ class Budgets:
         if is_operators(conversation) or not limit:
             return True
         counter = _counter_of_uses(what, limit, conversation, author)
-        _, [used] = await self._budget.read(self._days.today, "", [counter])
+        _, [used] = await self._budget.read(self.days.today, "", [counter])
         return used.messages + amount <= limit
 
     async def spend(self, conversation: str, spending: Spending) -> None:
@@ -292,7 +295,7 @@ class Budgets:
         usage, asker = spending.usage, spending.asker.id
         tokens = counted_tokens(spending.model, usage)
         self._count("", conversation, {asker: 0}, tokens)
-        totals = self._totals[self._days.today]
+        totals = self._totals[self.days.today]
         totals.conversations[_shortened(conversation)] += tokens
         if asker:
             totals.users[_shortened(_person(conversation, asker))] += tokens
@@ -339,7 +342,7 @@ class Budgets:
         of_bot, of_conversation = standing.shared
         used = [*standing.users.values(), of_conversation]
         if is_operators(conversation):
-            [whole] = await self._budget.days([self._days.today])
+            [whole] = await self._budget.days([self.days.today])
             searches = 0
             for kind, count in whole.counts.items():
                 if kind.startswith("searches "):
@@ -354,7 +357,7 @@ class Budgets:
         for author, number in counts.items():
             if author:
                 messages[self._user(conversation, author)] = number
-        counted = self._budget.count(self._days.today, key, messages, tokens)
+        counted = self._budget.count(self.days.today, key, messages, tokens)
         counted.add_done_callback(partial(_log_failure, tokens))
 
     def limit(self, excess: Excess) -> int:

@@ -10,6 +10,6 @@ from collections.abc import Callable
 
 from bot.conversation.feature import Feature
 from bot.conversation.services import Services
-from bot.features import polls
+from bot.features import feedback, polls
 
-FEATURES: tuple[Callable[[Services], Feature], ...] = (polls.Polls,)
+FEATURES: tuple[Callable[[Services], Feature], ...] = (feedback.Feedback, polls.Polls)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from bot.conversation.feedback import KnownRating, read_ratings
+from bot.features.feedback.ratings import KnownRating, read_ratings
 from bot.store import Store
 from bot.transcript import channel_of
 

@@ -14,7 +14,7 @@ from bot.channels.console.channel import Console
 from bot.channels.console.entries import Entry
 from bot.commands import SpokenCommands
 from bot.errors import BadInput, StoreUnavailable
-from bot.live_events import Button
+from bot.live_events import SAY, Button
 from bot.tasks import run_beside
 from bot.terminal.machine import language_tag, time_zone
 from bot.terminal.screen import Screen, clock_time, numbers_of, shortened
@@ -23,7 +23,7 @@ from bot.transcript import new_id
 TICK_S = 0.08  # between two pictures of a spinner
 POLL_S = 2.0  # between two reads of the history, for an answer whose live events were lost
 AGAIN_S = 1.0  # until the live events are followed again after an outage
-DIGITS = 2  # of a number that stands for a choice or a button
+DIGITS = 2  # of a number that stands for a button
 
 
 class Chat:
@@ -53,7 +53,7 @@ class Chat:
         self._done = asyncio.Event()  # there is nothing more to wait for
         self._question: live.ApprovalAsked | None = None  # the next line answers it
         self._decided = ""  # the id of the question that was answered
-        self._numbered: Mapping[int, str | Button] = {}  # what a number stands for
+        self._numbered: Mapping[int, Button] = {}  # what a number stands for
 
     async def resume(self) -> list[str]:
         """Show the last message and answer of an earlier run; the user's texts, oldest first.
@@ -101,15 +101,16 @@ class Chat:
         return None if line is None else line.strip()
 
     async def _send_or_press(self, text: str) -> bool:
-        """Send a line; a number stands for the choice or the button that was shown with it."""
+        """Send a line; a number stands for the button that was shown with it."""
         if self._question is not None or not text.isdecimal() or len(text) > DIGITS:
             return await self._send(text)
-        shown = self._numbered.get(int(text))
-        if isinstance(shown, Button):
-            return await self._press(shown)
-        if shown:
-            self._screen.notice(f"› {shown}")
-        return await self._send(shown or text)
+        button = self._numbered.get(int(text))
+        if button is None:
+            return await self._send(text)
+        if button.action != SAY:
+            return await self._press(button)
+        self._screen.notice(f"› {button.value}")
+        return await self._send(button.value)
 
     async def _press(self, button: Button) -> bool:
         """Press a button, and wait a moment for what comes of it; whether the press arrived."""
@@ -214,8 +215,8 @@ class Chat:
         ids = {*ids, *self._open} if is_awaited and self._ends_all else ids
         self._answered |= self._open & ids
         self._open -= ids
-        if answer.choices:
-            self._numbered = dict(enumerate(answer.choices, 1))
+        if answer.buttons:
+            self._numbered = numbers_of(answer.buttons)
         self._screen.draw(answer)
         if is_awaited:
             self._answer = answer
@@ -244,7 +245,7 @@ class Chat:
             if _is_answer(entry):
                 if not self._open.isdisjoint(ids):
                     answer = live.Answered("", entry.text, files=tuple(entry.files))
-                    answer = replace(answer, cards=entry.cards, choices=entry.choices)
+                    answer = replace(answer, cards=entry.cards, buttons=entry.buttons)
                     self._show_answer(answer, ids)
                 ids = set()
         question = await self._console.open_question(self._conversation)

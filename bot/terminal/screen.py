@@ -212,12 +212,12 @@ def numbers_of(buttons: Sequence[Button]) -> dict[int, Button]:
 
 
 def beside_text(answer: live.Answered) -> str:
-    """What is below an answer's text: files in words, cards, and choices with numbers."""
+    """What is below an answer's text: files in words, cards, and buttons with numbers."""
     parts = [f"{file.text}\n{file.url}".strip() for file in answer.files]
     parts += [card.text for card in answer.cards]
-    choices = [f"{number} {choice}" for number, choice in enumerate(answer.choices, 1)]
-    if choices:
-        parts.append(f"[{' · '.join(choices)}]")
+    numbered = [f"{number} {one.label}" for number, one in numbers_of(answer.buttons).items()]
+    if numbered:
+        parts.append(f"[{' · '.join(numbered)}]")
     return "".join(f"\n\n{part}" for part in parts)
 
 

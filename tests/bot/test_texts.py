@@ -10,6 +10,7 @@ import pytest
 from bot.texts import LANGUAGES, language_for, language_of, load
 
 ELSEWHERE = (
+    "suggestion",
     "words",
     "line",
     "terminal",

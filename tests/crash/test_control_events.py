@@ -132,7 +132,7 @@ async def check(conversation: Private, pair: tuple[str, str], last: Process) -> 
     """The new message is answered, nothing waits, no turn was given up, and what was taken back or
     worded anew is gone: no process that began later has sent it to the model, or to people."""
     where = f"{conversation.name} {pair}"
-    answers_of_model = [one.reply.text for one in last.delivered if one.reply.model]
+    answers_of_model = [one.reply.text for one in last.delivered if "hello" in one.answers]
     assert answers_of_model, where
     assert HELLO in answers_of_model[-1], where
     left = [

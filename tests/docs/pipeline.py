@@ -17,13 +17,12 @@ from starlette.applications import Starlette
 from bot.agent.hooks import Hook, Intervention
 from bot.agent.loop import Agent
 from bot.channels import Channel, Host
-from bot.clock import Days
 from bot.commands import SpokenCommands
-from bot.conversation.feedback import Feedback
 from bot.conversation.intake import Intake
 from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Defaults
+from bot.features.registry import FEATURES
 from bot.providers import MediaSupport
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -110,18 +109,24 @@ async def open_pipeline(
         media: what the model hears, sees and reads.
     """
     catalogue, metrics, due, channels = load(), Metrics(), list[str](), dict[str, Channel]()
-    spoken, memory = SpokenCommands(catalogue), defaults.group_memory
-    accept = Intake(
-        store,
-        lambda conversation, _: due.append(conversation),
-        spoken,
-        metrics,
-        group_memory=memory,
-    )
+
+    def start(conversation: str, _author: str) -> None:
+        due.append(conversation)
+
     async with httpx.AsyncClient() as tool_http:
         model = Model(rules, talk.wait, media)
         agent = Agent(model, _tools(tool_http, fakes), "SYSTEM", metrics, hooks=[Seen(talk.wait)])
-        runner = build(store, agent, channels, catalogue, metrics, ConversationSettings(defaults))
+        options = ConversationSettings(defaults)
+        parts = store, agent, channels, catalogue, metrics, options
+        runner = build(*parts, start=start, features=FEATURES)
+        accept = Intake(
+            store,
+            start,
+            SpokenCommands(catalogue),
+            metrics,
+            runner.services.features.actions,
+            group_memory=defaults.group_memory,
+        )
         host = Host(
             accept,
             store.kv,
@@ -131,7 +136,6 @@ async def open_pipeline(
             listens=nullcontext,
             overviews=PersonalOverviews(runner.services),
             find_conversation=store.inbox.find_conversation,
-            rate=Feedback(store, metrics, Days("UTC")),
             files=SignedFiles(store.files, SecretStr(""), "https://kaiwa.test"),
         )
 

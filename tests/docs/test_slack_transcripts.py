@@ -122,7 +122,7 @@ async def test_a_call_with_more_than_three_arguments(talk: SlackTalk, write: boo
 async def test_choices_and_a_table(talk: SlackTalk, write: bool) -> None:
     """A press stands for words."""
     await talk.say("And the weather?", in_thread=False)
-    await talk.press("kaiwa_choice_1")
+    await talk.press("message.say#1")
     await talk.say("Compare Tokyo and Osaka in a table.")
     compare("slack, choices", talk.transcript, write=write)
 

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from bot import texts
-from bot.channels import ButtonCard, Delivery, InboundEvent, Question, Reply
+from bot.channels import ButtonCard, Delivery, InboundEvent, Question, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
 from bot.errors import StoreUnavailable
@@ -290,7 +290,7 @@ class Turn:
         results = [result for message in self._added for result in message.results]
         beside = cards_of(results), choices_of(results)
         reply = Reply(text, failed=bool(note), note=note, files=self._files)
-        await self._deliver(replace(reply, cards=beside[0], choices=beside[1]))
+        await self._deliver(replace(reply, cards=beside[0], buttons=say_buttons(beside[1])))
 
     async def refuses(self, text: str) -> None:
         """Tell somebody that their decision does not count."""

@@ -57,7 +57,7 @@ def shown_by(scene: Scene) -> list[str]:
         ):  # a question is about the address, and Slack, page and terminal open no link of it
             shown += [
                 *split_markdown(without_broadcasts(reply.text), LIMIT),
-                *reply.choices,
+                *(button.value for button in reply.sayings),
                 encode(reply.cards).decode(),
             ]
     return shown

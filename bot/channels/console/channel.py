@@ -274,7 +274,7 @@ class Console(Channel):
             note=reply.note,
             files=files,
             cards=reply.cards,
-            choices=reply.choices,
+            buttons=reply.sayings,
         )
         if reply.question is not None:
             event = _approval_asked(reply.question)

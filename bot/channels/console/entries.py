@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from bot.channels import MOST_FILES, Files
+from bot.channels import MOST_FILES, Button, Files, say_buttons
 from bot.channels.console.uploads import picture_path
 from bot.file_types import label
 from bot.live_events import ShownFile
@@ -39,7 +39,7 @@ class Entry(Struct, omit_defaults=True):
     calls: list[Call]
     files: list[ShownFile]
     cards: tuple[Card, ...] = ()
-    choices: tuple[str, ...] = ()
+    buttons: tuple[Button, ...] = ()
 
 
 async def shown_files(files: Iterable[FileRef], source: Files) -> tuple[ShownFile, ...]:
@@ -93,7 +93,7 @@ async def entries_of(
             shown = files[-MOST_FILES:] if message.is_answer else sent_files(conversation, message)
             entry = Entry(message.id, role, message.at, text, calls=made, files=shown)
             if message.is_answer:
-                entry.cards, entry.choices = cards_of(results), choices_of(results)
+                entry.cards, entry.buttons = cards_of(results), say_buttons(choices_of(results))
             entries.append(entry)
             if message.role == "user" or message.is_answer:
                 files, results = [], []

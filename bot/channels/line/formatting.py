@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bot.channels import ButtonCard, Reply
+from bot.channels import SAY, ButtonCard, Reply
 from bot.channels.line.approvals import approval_messages
 from bot.channels.line.flex import NO_WORDS
 from bot.channels.line.markdown import Piece, joined, pieces, plain_text
@@ -32,7 +32,6 @@ MAX_MESSAGES = 3
 MOST_MESSAGES = 5
 # UTF-16 code units that are formatted: without its marks, so long a text still fills the messages.
 MOST = (MAX_MESSAGES + 2) * LIMIT
-OFFERS = {"greeting": ("weather", "time", "sum", "help"), "help": ("weather", "time", "sum")}
 
 
 class Formatter:
@@ -70,8 +69,8 @@ class Formatter:
                 text, reply.question, self._texts, language, is_group=chat.is_group
             )
         # A press comes back without a mention, so in a group nobody would answer it.
-        if chat.is_group and reply.choices:
-            in_words = "\n\n".join(filter(None, (in_words, reply.choices_in_words)))
+        if chat.is_group:
+            in_words = "\n\n".join(filter(None, (in_words, reply.sayings_in_words)))
         beside = _cards(reply.cards)
         if reply.card:
             beside.append(_with_buttons(reply.card))
@@ -90,13 +89,14 @@ class Formatter:
         return made
 
     def _quick(self, reply: Reply, is_cut: bool, language: str) -> tuple[Button, ...]:
-        """The buttons of a reply: its choices, then what fits its kind."""
-        buttons = [Button(shortened(choice, LABEL), choice) for choice in reply.choices]
-        offers = OFFERS.get(reply.kind, ())
+        """The buttons of a reply that say something; of a text that is cut, one to read on."""
+        buttons: list[Button] = []
+        for one in reply.buttons:
+            if one.action == SAY:
+                buttons.append(Button(shortened(one.label, LABEL), one.value))
         if is_cut:
-            offers = ("more",)
-        for name in offers:
-            buttons.append(self._button(name, language))
+            label = self._texts.get("line.label_more", language)
+            buttons.append(Button(label, self._texts.get("line.say_more", language)))
         return tuple(buttons)
 
     def _more(self, reply: Reply, chat: Chat, language: str) -> str:
@@ -104,10 +104,6 @@ class Formatter:
         if reply.free:
             return "…"
         return self._texts.get("line.more_group" if chat.is_group else "line.more", language)
-
-    def _button(self, name: str, language: str) -> Button:
-        label = self._texts.get(f"line.label_{name}", language)
-        return Button(label, self._texts.get(f"line.say_{name}", language))
 
 
 def _cards(cards: Sequence[Card]) -> list[LineMessage]:

@@ -21,15 +21,17 @@ from bot.texts import Texts
 
 CHECK = "LINE menu"
 OURS = "kaiwa menu "  # a name begins so; a digest of the content follows
-ITEMS = ("help", "weather", "reset", "usage")
+ITEMS = {"help": "suggestion", "weather": "suggestion", "reset": "line", "usage": "line"}  # texts
 WIDTH, HEIGHT = 1_200, 405  # pixels; one of the sizes that LINE names
 
 
 def menu_of(texts: Texts, language: str) -> RichMenu:
     """Our menu in a language."""
     buttons = tuple(
-        Button(texts.get(f"line.label_{item}", language), texts.get(f"line.say_{item}", language))
-        for item in ITEMS
+        Button(
+            texts.get(f"{table}.label_{item}", language), texts.get(f"{table}.say_{item}", language)
+        )
+        for item, table in ITEMS.items()
     )
     title = texts.get("line.menu", language)
     content = repr((title, buttons)).encode() + picture_of(language)

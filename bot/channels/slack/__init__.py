@@ -13,8 +13,7 @@ Socket Mode.
     live_answer what is to be shown of it   stream_writer  one stream
     answers     post, or finish the stream  task_cards tool calls of a stream
     answer_blocks  what an answer holds     blocks     Block Kit's objects
-    cards       cards, and their buttons    choices    short answers by button
-    feedback    buttons below answers
+    cards       cards                       buttons    their blocks and presses
     uploads     files of answers            tasks      background tasks
     home        the home tab                modals     a call with many arguments
     shortcuts   menu of a message           groups     handles of user groups

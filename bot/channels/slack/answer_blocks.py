@@ -1,4 +1,4 @@
-"""What an answer's message holds: cards, the text, the buttons for feedback; less where the
+"""What an answer's message holds: cards, the text, buttons for feedback; less where the
 workspace takes less."""
 
 from __future__ import annotations
@@ -8,23 +8,20 @@ from typing import Literal, NamedTuple
 
 import structlog
 
-from bot.channels import Delivery
 from bot.channels.markdown_pieces import split_markdown
 from bot.channels.slack.blocks import Block, markdown
+from bot.channels.slack.buttons import FeedbackBlocks
 from bot.channels.slack.client import ApiResponse
-from bot.channels.slack.feedback import Buttons, feedback_block
 from bot.channels.slack.stream_writer import REFUSED_S
 from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.tasks import Pauses
 from bot.channels.utf16 import units
 from bot.errors import DeliverInParts
-from bot.texts import Texts, language_of
 
 log = structlog.stdlib.get_logger(__name__)
 
 Extra = Literal["cards", "native", "plain"]  # in the order in which they are left out
-BUTTONS: tuple[Buttons, ...] = ("native", "plain")
-EXTRAS: tuple[Extra, ...] = ("cards", *BUTTONS)
+EXTRAS: tuple[Extra, ...] = ("cards", "native", "plain")
 # Slack counts a message's length after rendering it, so it refuses some that are shorter than its
 # limit: https://github.com/slackapi/bolt-js/issues/2509
 LENGTH_ERRORS = ("msg_blocks_too_long", "msg_too_long")
@@ -43,11 +40,13 @@ class Body(NamedTuple):
         text: Slack's Markdown; may be empty where there are blocks.
         fallback: what notifications show.
         beside: is shown below the text.
+        feedback: below all else.
     """
 
     text: str
     fallback: str
     beside: tuple[Block, ...] = ()
+    feedback: FeedbackBlocks | None = None
 
     @property
     def blocks(self) -> list[Block]:
@@ -63,22 +62,13 @@ class Content(NamedTuple):
 
 
 class AnswerBlocks:
-    """Sends messages with all blocks that the workspace takes.
+    """Sends messages with all blocks that the workspace takes."""
 
-    Args:
-        language: of the buttons, where the answer shows none.
-        asks: for feedback.
-    """
-
-    def __init__(self, texts: Texts, language: str, *, asks: bool) -> None:
-        self._texts = texts
-        self._language = language
-        self._asks = asks
+    def __init__(self) -> None:
         self._refused = Pauses()
 
     async def send(
         self,
-        delivery: Delivery,
         body: Body,
         cards: tuple[TaskCard, ...],
         send: Callable[[list[Block]], Awaitable[ApiResponse]],
@@ -99,32 +89,26 @@ class AnswerBlocks:
         last: Extra | None = None
         error = ""
         while True:
-            content = self._content(delivery, body, cards, left_out)
+            content = _content(body, cards, left_out)
             response = await send(content.blocks)
             if response.ok and last and error in KIND_ERRORS:
                 log.info("slack.blocks_unavailable", kind=last, cause=error)
                 self._refused.begin(last, REFUSED_S)
             if response.ok or response.error not in BLOCK_ERRORS or content.next_out is None:
-                _check_length(response, delivery.reply.text)
+                _check_length(response, body.text)
                 return response
             last, error = content.next_out, response.error
             left_out.add(last)
 
-    def _content(
-        self, delivery: Delivery, body: Body, cards: tuple[TaskCard, ...], left_out: set[Extra]
-    ) -> Content:
-        shown = () if "cards" in left_out else cards
-        blocks = [*(card.block for card in shown), *body.blocks]
-        reply = delivery.reply
-        buttons: Buttons | None = None
-        if self._asks and reply.model:
-            buttons = next((kind for kind in BUTTONS if kind not in left_out), None)
-        if buttons:
-            language = language_of(body.text, self._language)
-            blocks.append(
-                feedback_block(delivery.turn_id, reply.model, buttons, self._texts, language)
-            )
-        return Content(blocks, "cards" if shown else buttons)
+
+def _content(body: Body, cards: tuple[TaskCard, ...], left_out: set[Extra]) -> Content:
+    shown = () if "cards" in left_out else cards
+    blocks = [*(card.block for card in shown), *body.blocks]
+    kind: Extra | None = None
+    if body.feedback and "plain" not in left_out:
+        kind = "plain" if "native" in left_out else "native"
+        blocks.append(body.feedback.plain if kind == "plain" else body.feedback.native)
+    return Content(blocks, "cards" if shown else kind)
 
 
 def _check_length(response: ApiResponse, text: str) -> None:

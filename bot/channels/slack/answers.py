@@ -12,7 +12,6 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import Delivery
 from bot.channels.slack.answer_blocks import AnswerBlocks, Body
 from bot.channels.slack.blocks import Block
 from bot.channels.slack.client import FIRST_WAIT_S, ApiResponse, Client
@@ -110,7 +109,7 @@ class Answers:
                 content = {"text": body.fallback, "blocks": blocks}
             return await self._messages.post(outbound, content)
 
-        self._messages.confirm(outbound, await self._blocks.send(outbound.delivery, body, (), post))
+        self._messages.confirm(outbound, await self._blocks.send(body, (), post))
 
     async def _finish(self, outbound: OutboundMessage, body: Body) -> bool:
         """Make the turn's stream the answer; false if there is no stream, or it had to be deleted.
@@ -124,7 +123,7 @@ class Answers:
             if stream is None:
                 return False
             await outbound.assert_lease()
-            if await self._fill(stream, delivery, body):
+            if await self._fill(stream, body):
                 return True
             await self._streams.delete(delivery.turn_id)
         except StoreUnavailable as error:
@@ -162,7 +161,7 @@ class Answers:
         is_ours = self._identity.is_ours(message.get("user"), message.get("bot_id"))
         return is_ours and "streaming_state" in message and not delivery_id_of(message)
 
-    async def _fill(self, stream: Stream, delivery: Delivery, body: Body) -> bool:
+    async def _fill(self, stream: Stream, body: Body) -> bool:
         """Make the message exactly the answer; false if that failed and the message is deleted."""
         stopped = await self._stop(stream)
 
@@ -177,7 +176,7 @@ class Answers:
                 metadata=delivery_metadata(stream.delivery),
             )
 
-        updated = await self._blocks.send(delivery, body, stream.cards, update)
+        updated = await self._blocks.send(body, stream.cards, update)
         if updated.ok:
             return True
         if updated.error == STILL_STREAMING:

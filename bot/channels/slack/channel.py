@@ -10,20 +10,28 @@ import structlog
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
-from bot.channels import AssertLease, Channel, Delivery, Host, InboundEvent, Question, Reply, Take
+from bot.channels import (
+    SAY,
+    AssertLease,
+    Channel,
+    Delivery,
+    Host,
+    InboundEvent,
+    Question,
+    Reply,
+    Take,
+)
 from bot.channels.markdown_pieces import split_markdown
 from bot.channels.slack import Config
 from bot.channels.slack.answer_blocks import AnswerBlocks
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals, read_decision, shows_whole
 from bot.channels.slack.assistant import Assistant
-from bot.channels.slack.cards import read_action
-from bot.channels.slack.choices import read_choice, show_choice
+from bot.channels.slack.buttons import read_press, show_said
 from bot.channels.slack.client import Client
 from bot.channels.slack.delivery import Sender
 from bot.channels.slack.directs import DirectChannels
 from bot.channels.slack.events import Reader, ReceivedEvent
-from bot.channels.slack.feedback import Feedback, read_rating
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import LIMIT
 from bot.channels.slack.groups import Groups
@@ -108,12 +116,11 @@ class Slack(Channel):
         self._directs = DirectChannels(self._client, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
         messages = Messages(self._client, timing.settle_s)
-        blocks = AnswerBlocks(host.texts, host.language, asks=config.slack_feedback)
-        answers = Answers(self._client, streaming, self.identity, messages, blocks)
+        self.rates = config.slack_feedback
+        answers = Answers(self._client, streaming, self.identity, messages, AnswerBlocks())
         self._approvals = Approvals(self._client, messages, host)
         uploads = Uploads(self._client, config, messages, host.files, host.kv)
         self._sender = Sender(self._client, answers, self._approvals, uploads, messages)
-        self._feedback = Feedback(self._client, config, people, host, self.tasks)
         self._files = Files(self._client, config)
         self._modals = Modals(self._client, config, host)
         self._home = Home(self._client, people, config, host, self.tasks)
@@ -174,7 +181,7 @@ class Slack(Channel):
             delivery.reply.takes_back is not None
         ):  # nobody goes on with a turn that a dead process has shown
             self._presence.buttons.remove_stop_button(address.channel, address.thread or address.ts)
-        if not delivery.reply.model:  # such as the answer to /stop, for which no turn is shown
+        if not delivery.reply.buttons:  # such as the answer to /stop, for which no turn is shown
             self._presence.buttons.remove_left_button(conversation, address.channel)
         self._traffic.record_delivery(now_ms())
         return shown_at
@@ -253,7 +260,7 @@ class Slack(Channel):
         texts = split_markdown(reply.text, LIMIT)
         *above, last = replace(reply, files=(), card=None).in_parts(texts)
         pieces = [*above, last]
-        if (reply.files or reply.card) and not (last.text.strip() or last.cards or last.choices):
+        if (reply.files or reply.card) and not (last.text.strip() or last.cards or last.sayings):
             pieces.pop()
         files = [Reply(file.text, private=reply.private, files=(file,)) for file in reply.files]
         if reply.card:
@@ -306,15 +313,10 @@ class Slack(Channel):
     async def _on_message_press(self, pressed: Press) -> None:
         if asks_for_modal(pressed):
             self.tasks.start(self._modals.open(pressed))
-        elif rating := read_rating(pressed, self._config):
-            await self._feedback.take(rating, pressed)
-        elif chosen := read_choice(pressed, self._config):
-            if await self._accept_received(chosen):
-                self.tasks.start(show_choice(self._client, pressed, chosen))
-        else:
-            await self._accept_received(
-                read_decision(pressed, self._config) or read_action(pressed, self._config)
-            )
+            return
+        event = read_decision(pressed, self._config) or read_press(pressed, self._config)
+        if event and await self._accept_received(event) and event.event.action == SAY:
+            self.tasks.start(show_said(self._client, pressed, event))
 
     async def _on_shortcut(self, payload: dict[str, Any]) -> None:
         self._traffic.record_webhook(now_ms())

@@ -12,8 +12,8 @@ from bot.channels import ButtonCard, Reply, whole_of
 from bot.channels.slack.answer_blocks import Body
 from bot.channels.slack.answers import Answers
 from bot.channels.slack.approvals import Approvals
-from bot.channels.slack.cards import card_content
-from bot.channels.slack.choices import blocks_beside
+from bot.channels.slack.buttons import blocks_below, feedback_blocks
+from bot.channels.slack.cards import card_block, card_content
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.formatting import cut_fallback, escape, without_broadcasts
 from bot.channels.slack.messages import Messages, OutboundMessage, delivery_id_of
@@ -123,7 +123,9 @@ class Sender:
 
     async def _post(self, outbound: OutboundMessage) -> None:
         text = without_broadcasts(outbound.reply.text)
-        body = Body(text, _fallback(text, outbound.reply), tuple(blocks_beside(outbound)))
+        reply = outbound.reply
+        beside = [*map(card_block, reply.cards), *blocks_below(outbound)]
+        body = Body(text, _fallback(text, reply), tuple(beside), feedback_blocks(outbound))
         if not await self._respond(outbound.address.response_url, outbound, body):
             await self._answers.send(outbound, body)
 
@@ -154,5 +156,7 @@ class Sender:
 
 def _fallback(text: str, reply: Reply) -> str:
     """What notifications show instead of blocks."""
-    shown = text or escape("\n".join([*(card.text for card in reply.cards), *reply.choices]))
+    shown = text or escape(
+        "\n".join([*(card.text for card in reply.cards), *(one.value for one in reply.sayings)])
+    )
     return cut_fallback(shown)

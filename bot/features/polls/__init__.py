@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ToolStores
 from bot.channels import ButtonCard, Delivery, Reply
-from bot.conversation.feature import Feature, TurnRequest
+from bot.conversation.feature import AnsweredTurn, Feature, TurnRequest
 from bot.conversation.services import Services
 from bot.features.polls.poll import PREFIX, PURPOSE, VOTE, Poll, read_cards, read_poll, started_in
 from bot.features.polls.tool_polls import ToolPolls
@@ -39,12 +39,12 @@ class Polls(Feature):
         polls = ToolPolls(self._services.store, stored_in, request.author.id, language)
         return replace_stores(stores, polls=polls)
 
-    async def after_answer(
-        self, conversation: str, messages: Sequence[Message], reply: Reply
-    ) -> Reply:
+    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with the poll that one of its calls has started."""
-        for poll_id in started_in(messages)[:1]:
-            poll = await read_poll(self._services.store, self._stored_in(conversation), poll_id)
+        for poll_id in started_in(turn.messages)[:1]:
+            poll = await read_poll(
+                self._services.store, self._stored_in(turn.conversation), poll_id
+            )
             if isinstance(poll, Poll):
                 return replace(reply, card=poll.card(self._services.texts))
         return reply

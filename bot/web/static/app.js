@@ -1,7 +1,6 @@
 // The page: what is typed goes out, what happens is shown.
 
 import { Attachments } from "./attachments.js";
-import { choiceIn } from "./card.js";
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
 import { Letters } from "./letters.js";
@@ -12,6 +11,7 @@ import { Stream } from "./stream.js";
 import { View } from "./view.js";
 import { Words } from "./words.js";
 
+const SAY = "message.say"; // the action of buttons that say something
 const CURRENT = "kaiwa.conversation";
 const TICK_MS = 5000;
 const LATE_MS = 15_000; // without a live event the history is asked whether one got lost
@@ -206,8 +206,8 @@ class Page {
   async clicked(target) {
     const [decision, press] = [decisionIn(target), pressIn(target)];
     if (decision) this.decide(decision);
-    if (choiceIn(target)) this.send(choiceIn(target));
-    if (press) this.notify("send", await this.server.press(this.conversation.id, press));
+    if (press?.action === SAY) this.send(press.value);
+    else if (press) this.notify("send", await this.server.press(this.conversation.id, press));
   }
 
   async decide(decision) {

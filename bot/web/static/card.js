@@ -1,4 +1,4 @@
-// What stands below an answer's words: its cards, and choices, which a press says in the person's name.
+// What stands below an answer's words: its cards, and buttons.
 
 import { unturned } from "./turning.js";
 
@@ -8,23 +8,18 @@ export function showCards(container, cards, make) {
   container.replaceChildren(...cards.map((card) => toElement(card, make)));
 }
 
-/** Show a button for each choice. */
-export function showChoices(container, choices, make) {
-  if (!isNew(container, choices)) return;
+/** Show buttons { label, action, value }. */
+export function showButtons(container, buttons, make) {
+  if (!isNew(container, buttons)) return;
   container.replaceChildren(
-    ...choices.map((choice) => {
+    ...buttons.map(({ label, action, value }) => {
       const button = make("button");
       button.type = "button";
-      button.dataset.say = choice;
-      button.textContent = unturned(choice);
+      Object.assign(button.dataset, { action, value });
+      button.textContent = unturned(label);
       return button;
     }),
   );
-}
-
-/** The words that a click says; nothing where the click was elsewhere. */
-export function choiceIn(target) {
-  return target.closest?.("[data-say]")?.dataset.say ?? "";
 }
 
 function isNew(container, shown) {

@@ -156,7 +156,7 @@ export class Conversation {
     items.push(...this.waiting.map((message) => ({ kind: "user", ...message })));
     const shown = new Set(items.map((item) => item.card));
     items.push(...[...this.cards.values()].filter((card) => !shown.has(card)).map((card) => ({ kind: "buttons", card })));
-    for (const item of items.slice(0, -1)) delete item.choices; // nobody answers an earlier question
+    for (const item of items.slice(0, -1)) delete item.buttons; // nobody answers an earlier question
     const { question } = this;
     const isShown = items.some((item) => item.question === question);
     if (question && !isShown) items.push({ kind: "question", question }); // the turn was not seen, as after a reload
@@ -198,8 +198,8 @@ export class Conversation {
   end({ turn_id: id, text, failed, note, ...beside }) {
     const turn = this.turns.find((candidate) => candidate.id === id) ?? this.turns.find((candidate) => !candidate.over);
     const { users } = turn ?? { users: this.pending.map((message) => message.id) };
-    const { files = [], cards = [], choices = [] } = beside;
-    const ending = { text, failed: Boolean(failed), note: note ?? "", files, cards, choices };
+    const { files = [], cards = [], buttons = [] } = beside;
+    const ending = { text, failed: Boolean(failed), note: note ?? "", files, cards, buttons };
     if (users.length) this.endings.set(users.at(-1), ending);
     if (turn) Object.assign(turn, { over: true, reply: ending });
     else if (users.length) this.turns.push({ id, users, segments: [], gap: true, over: true, reply: ending });
@@ -220,8 +220,8 @@ export class Conversation {
       }
       const last = this.history[index + 1]?.role !== "model";
       const text = last && ending ? ending.text : entry.text;
-      const { files, cards, choices } = entry;
-      const beside = { files, cards, choices, ...(last && ending ? endingOf(ending) : {}) };
+      const { files, cards, buttons } = entry;
+      const beside = { files, cards, buttons, ...(last && ending ? endingOf(ending) : {}) };
       if (text) items.push({ kind: "answer", text, ...beside });
       for (const call of entry.calls) items.push(...this.callItems({ ...call, ms: this.durations.get(call.id) }));
     });
@@ -273,7 +273,7 @@ function readSent(id) {
   }
 }
 
-const endingOf = ({ failed, note, files, cards, choices }) => ({ failed, note, files, cards, choices });
+const endingOf = ({ failed, note, files, cards, buttons }) => ({ failed, note, files, cards, buttons });
 
 function keyed(items) {
   let anchor = "";

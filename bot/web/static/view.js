@@ -1,6 +1,6 @@
 // The thread on the screen: one element per item, made once and then only changed.
 
-import { showCards, showChoices } from "./card.js";
+import { showButtons, showCards } from "./card.js";
 import { renderMarkdown } from "./markdown.js";
 import { createCard, updateCard } from "./buttons.js";
 import { createQuestion, updateQuestion } from "./question.js";
@@ -76,7 +76,7 @@ const update = {
     setLanguage(body, item.text);
     showCards(cards, item.cards ?? [], make);
     showFiles(files, item.files ?? []);
-    showChoices(choices, item.choices ?? [], make);
+    showButtons(choices, item.buttons ?? [], make);
     element.classList.toggle("failed", Boolean(item.failed));
     note.hidden = !item.note;
     setText(note, item.note ? words.say("note", { note: unturned(item.note) }) : "");

@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import Delivery, Question, Reply
+from bot.channels import Delivery, Question, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.line.flex import NO_WORDS
 from bot.features.polls.poll import Poll
@@ -106,7 +106,7 @@ def answers(words: Words) -> Iterator[Reply]:
     for cards, table, files, offered, asked in list(every)[1::5]:
         text = "\n\n".join(filter(None, (words.text, table)))
         if text or asked:
-            yield Reply(text, files=files, card=asked, cards=cards, choices=offered)
+            yield Reply(text, files=files, card=asked, cards=cards, buttons=say_buttons(offered))
 
 
 def tokens(reply: Reply) -> set[str]:
@@ -114,7 +114,7 @@ def tokens(reply: Reply) -> set[str]:
     spoken = [
         *(card.text for card in reply.cards),
         *(file.text for file in reply.files if not file.id),
-        *reply.choices,
+        *(one.value for one in reply.buttons),
     ]
     if reply.card:
         spoken += [reply.card.title, *(label for label, _ in reply.card.rows)]
@@ -223,7 +223,7 @@ async def in_console() -> AsyncIterator[Place]:
         if asked := [event for event in events if isinstance(event, ApprovalAsked)]:
             return "\n".join((asked[0].tool, asked[0].shown, *asked[0].remarks))
         [answered] = [event for event in events if isinstance(event, Answered)]
-        assert (answered.cards, answered.choices) == (reply.cards, reply.choices)
+        assert (answered.cards, answered.buttons) == (reply.cards, reply.buttons)
         polls = [card_text(event, "Vote.") for event in events if isinstance(event, CardShown)]
         return "\n".join([answered.text, beside_text(answered), *polls])
 

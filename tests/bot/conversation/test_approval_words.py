@@ -7,10 +7,10 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.channels.inbound import CHOOSE
 from bot.conversation.approvals import READING_MS
 from bot.conversation.services import Policy
 from bot.errors import DeliverLater
+from bot.live_events import SAY
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text
@@ -275,7 +275,7 @@ async def test_a_pressed_choice_decides_nothing(store: Store) -> None:
     scene = Scene(store, Step("Launched"))
     await scene.say("launch it", "m1")
     pressed = InboundEvent(
-        Message("choice:C1:1.1", "user", (Text("yes"),), WRITTEN_AT, Author("u1")), action=CHOOSE
+        Message("choice:C1:1.1", "user", (Text("yes"),), WRITTEN_AT, Author("u1")), action=SAY
     )
     assert await scene.harness.intake(HERE, pressed)
     await scene.harness.runner.process(HERE)

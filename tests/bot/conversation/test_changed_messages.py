@@ -11,12 +11,11 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, Reply
-from bot.channels.inbound import CHOOSE
 from bot.conversation.cancellation import CHANGES, Change
 from bot.conversation.history import read_record
 from bot.conversation.inbound import MOST_CHANGES
 from bot.conversation.limits import Limits
-from bot.live_events import AnswerRestarted, AnswerText
+from bot.live_events import SAY, AnswerRestarted, AnswerText
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -342,7 +341,7 @@ async def test_what_came_besides_waits_for_the_reopened_turn(store: Store) -> No
 async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Store) -> None:
     """A pressed choice such as "reset" is no command, and must not become one."""
     harness = Harness(store, [Step("one")], Pieces(busy=2))
-    await proceed(harness, InboundEvent(words("m1", "reset"), action=CHOOSE))
+    await proceed(harness, InboundEvent(words("m1", "reset"), action=SAY))
     await proceed(harness, edited("e1", "m1", "Weather?"))
     assert await harness.past() == ["Weather?", "one"]
     assert len(await store.outbox.read(HERE)) == 1

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from msgspec.structs import replace
 
 from bot.agent.turn import ToolStores
 from bot.channels import Delivery, InboundEvent, Reply
-from bot.conversation.feature import Feature, Features, TurnRequest
-from bot.transcript import Author, Message
+from bot.conversation.feature import AnsweredTurn, Feature, Features, TurnRequest
+from bot.transcript import Author
 from tests.bot.harness import HERE, words
 
 REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
+TURN = AnsweredTurn(HERE, "t1", ())
 ANSWER = Delivery("d1", "t1", Reply("Hello"))
 
 
@@ -22,9 +21,7 @@ class Signs(Feature):
     def __init__(self, name: str) -> None:
         self._name = name
 
-    async def after_answer(
-        self, conversation: str, messages: Sequence[Message], reply: Reply
-    ) -> Reply:
+    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         return replace(reply, text=f"{reply.text} {self._name}")
 
 
@@ -50,7 +47,7 @@ async def test_a_later_feature_sees_what_an_earlier_one_has_made() -> None:
     """The registry's order counts."""
     features = Features()
     features.install([Signs("one"), Signs("two"), Counts()])
-    assert (await features.after_answer(HERE, [], Reply("Hello"))).text == "Hello one two"
+    assert (await features.after_answer(TURN, Reply("Hello"))).text == "Hello one two"
     assert await features.before_delivery(HERE, ANSWER) is ANSWER
 
 
@@ -69,7 +66,7 @@ async def test_without_features_everything_stays_as_it_is() -> None:
         features = Features()
         features.install(installed)
         assert features.with_stores(stores, REQUEST) is stores
-        assert await features.after_answer(HERE, [], ANSWER.reply) is ANSWER.reply
+        assert await features.after_answer(TURN, ANSWER.reply) is ANSWER.reply
         assert await features.before_delivery(HERE, ANSWER) is ANSWER
         assert (await features.cards(HERE, []), features.places(HERE)) == ([], set())
         assert features.actions == {}

@@ -64,7 +64,7 @@ async def test_the_answer_carries_the_files_of_its_calls(store: Store) -> None:
     await harness.runner.process(HERE)
     (delivery,) = harness.box.delivered
     (file,) = delivery.reply.files
-    assert delivery.reply == Reply("Here it is.", files=(file,), model="scripted")
+    assert delivery.reply == Reply("Here it is.", files=(file,))
     assert file == FileRef(file.id, "weather.png", "image/png", "09:00 · 20 °C", len(PNG))
     stored = await store.files.read(file.id)
     assert stored is not None

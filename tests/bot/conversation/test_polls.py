@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from bot.channels import ButtonCard, InboundEvent, Reply
 from bot.commands import SpokenCommands
+from bot.conversation.feature import AnsweredTurn
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.errors import DeliverLater, DeliveryRefused
@@ -221,9 +222,8 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
     messages = [Message("m", "tool", (failed, result, hooked), 0)]
-    assert await Polls(talk(store).runner.services).after_answer(
-        HERE, messages, Reply("Done")
-    ) == Reply("Done")
+    polls, turn = Polls(talk(store).runner.services), AnsweredTurn(HERE, "t1", messages)
+    assert await polls.after_answer(turn, Reply("Done")) == Reply("Done")
 
 
 async def test_forget_me_takes_votes_and_polls(store: Store) -> None:

@@ -12,7 +12,7 @@ from msgspec.json import Decoder
 from pydantic import BaseModel
 
 from bot.agent.tool_runner import CARD_SHOWN
-from bot.channels import Reply
+from bot.channels import Reply, say_buttons
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult, encode
@@ -69,7 +69,7 @@ def card(title: str, value: str = "1") -> Card:
 async def test_the_model_reads_that_people_see_a_card(store: Store) -> None:
     """It gets the object, and no card."""
     harness, reply = await answered(store, Shown({"x": 1}, card=card("A")))
-    assert reply == Reply("Here it is.", cards=(card("A"),), model="scripted")
+    assert reply == Reply("Here it is.", cards=(card("A"),))
     [result] = harness.model.requests[-1].messages[-1].results
     assert result.response == {"card": CARD_SHOWN, "x": 1}
 
@@ -90,7 +90,7 @@ async def test_an_answer_has_the_newest_cards_and_choices(store: Store) -> None:
     _, reply = await answered(store, first, *shown, last, Shown({}))
     assert [one.title for one in reply.cards] == ["B", "C", "D"]
     assert reply.cards[1] == card("C", "2")
-    assert reply.choices == ("Today", "Tomorrow")
+    assert reply.buttons == say_buttons(("Today", "Tomorrow"))
 
 
 @pytest.mark.parametrize(("calls_again", "cards"), [(True, ["Osaka"]), (False, ["Tokyo"])])
@@ -125,10 +125,11 @@ async def test_no_choice_is_a_command(store: Store) -> None:
     """A press must delete nothing: words that are one stand in quotation marks, and go to the
     model."""
     harness, reply = await answered(store, Shown({}, choices=("Reset", "Restart", "forget me")))
-    assert reply.choices == ("“Reset”", "Restart", "“forget me”")
+    choices = "“Reset”", "Restart", "“forget me”"
+    assert reply.buttons == say_buttons(choices)
     [result] = harness.model.requests[-1].messages[-1].results
-    assert result.choices == reply.choices
-    assert all(harness.runner.services.commands.read(choice) is None for choice in reply.choices)
+    assert result.choices == choices
+    assert all(harness.runner.services.commands.read(choice) is None for choice in choices)
 
 
 def test_what_is_stored_of_a_call_has_its_card_and_choices() -> None:

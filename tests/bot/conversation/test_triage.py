@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from bot.agent.turn import apply_changes
 from bot.channels import InboundEvent
-from bot.channels.inbound import CHOOSE
 from bot.commands import SpokenCommands
 from bot.conversation.triage import Triage, parse, triage
+from bot.live_events import SAY
 from bot.texts import load
 from bot.transcript import Message, Text
 
@@ -78,7 +78,7 @@ def test_what_stands_before_a_reset_is_not_answered_any_more() -> None:
 
 def test_a_pressed_choice_is_no_command() -> None:
     """The model has written it."""
-    batch = sort([replace(message_event("a", "forget me"), action=CHOOSE)])
+    batch = sort([replace(message_event("a", "forget me"), action=SAY)])
     assert (texts(batch.messages), batch.commands) == (["forget me"], [])
 
 

@@ -9,9 +9,8 @@ import time
 import pytest
 
 from bot.app import open_store_of
-from bot.channels import Rating
 from bot.clock import Days
-from bot.conversation.feedback import Feedback
+from bot.features.feedback.ratings import Rating, Ratings
 from bot.ops.feedback import Line, report, rows
 from bot.settings import load
 from bot.store import Store
@@ -24,9 +23,11 @@ pytestmark = pytest.mark.usefixtures("restored_logging", "settings")
 
 async def rate(store: Store, at_ms: int, *given: tuple[str, str, str, bool]) -> None:
     """Ratings: person, model, place, good."""
-    feedback = Feedback(store, Metrics(), Days("UTC", lambda: at_ms / 1000))
+    ratings = Ratings(store, Metrics(), Days("UTC", lambda: at_ms / 1000))
     for number, (person, model, place, good) in enumerate(given):
-        assert await feedback(Rating(f"turn_{number}", place, person, model, good, at_ms, at_ms))
+        assert await ratings.keep(
+            Rating(f"turn_{number}", place, person, model, good, at_ms, at_ms)
+        )
 
 
 async def test_a_report_counts_by_day_model_and_channel(store: Store) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import Button
+from bot.channels import Button, say_buttons
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.features.polls.poll import VOTE
@@ -369,11 +369,11 @@ async def test_what_comes_by_itself_is_shown(harness: ChatHarness, printed: Prin
 
 async def test_a_number_stands_for_a_choice(harness: ChatHarness, printed: Printed) -> None:
     """Its words are sent and shown; a number that stands for nothing is a message."""
-    choices = ("Sushi", "Curry")
+    buttons = say_buttons(("Sushi", "Curry"))
     harness.scripts = [
-        [STARTED, Answered("t1", "What?", choices=choices)],
+        [STARTED, Answered("t1", "What?", buttons=buttons)],
         [STARTED, Answered("t1", "How many?")],
-        [STARTED, Answered("t1", "Which?", choices=choices)],
+        [STARTED, Answered("t1", "Which?", buttons=buttons)],
         [STARTED, Answered("t1", "No.")],
     ]
     await harness.run("hungry", "２", "2", "3")

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from bot import texts
+from bot.channels import say_buttons
 from bot.live_events import (
     Answered,
     AnswerRestarted,
@@ -70,7 +71,7 @@ def test_an_answer_grows_and_is_read_once(display: Display) -> None:
         lines = display.terminal.text.split("\n")
         assert lines[-1] == "Done."
         assert len(lines) < display.terminal.height
-        display.screen.draw(Answered("t1", text, choices=("Yes", "No")))
+        display.screen.draw(Answered("t1", text, buttons=say_buttons(("Yes", "No"))))
     items = [f" • item {number}" for number in range(30)]
     expected = ["Two places:", "", *items, "", "Done.", "", "[1 Yes · 2 No]"]
     assert display.terminal.text.split("\n") == expected

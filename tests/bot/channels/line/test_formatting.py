@@ -7,20 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channels import Reply
+from bot.channels import SAY, Button, Reply
 from bot.channels.line.formatting import MAX_MESSAGES, split_messages
 from bot.channels.splitting import split
 from bot.channels.utf16 import units
-from bot.commands import SpokenCommands
 from bot.providers import ToolChoice
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import LANGUAGES
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, Rig
-from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP
+from tests.fakes.line_events import GROUP, USER
 from tests.fakes.tools import Echo
 
 EXAMPLES = {
@@ -35,6 +33,7 @@ EXAMPLES = {
         "2,450の18%": "2,450の18%はいくつ？",
     },
 }
+SUGGESTION = Button("Help", SAY, "/help", style="quick")
 HELP = {"en": {"Help": "/help"}, "ja": {"使い方": "使い方"}}
 
 
@@ -63,16 +62,15 @@ def test_at_most_three_bubbles_go_out(text: str, limit: int) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 async def test_a_greeting_offers_examples_and_the_help(
-    fake: LineFake, rig: Rig, language: str
+    store: Store, fake: LineFake, language: str
 ) -> None:
-    """In its language; the help itself offers the examples only."""
-    greeting = texts().get("line.greeting", language, bot_name="Kaiwa", days=30)
-    await rig.say(Reply(greeting, kind="greeting"), rig.address(fake.token()))
-    assert offered(fake) == EXAMPLES[language] | HELP[language]
-    help_text = texts().get("command.help", language, bot_name="Kaiwa", days=30)
-    await rig.say(Reply(help_text, kind="help"), rig.address(fake.token()))
-    assert offered(fake) == EXAMPLES[language]
-    assert SpokenCommands(texts()).read(next(iter(HELP[language].values()))) == "help"
+    """In the language of the person; the help itself offers the examples only."""
+    fake.people[USER] = {"displayName": "Hanako", "language": language}
+    async with open_pipeline(store, fake, []) as here:
+        await here.converse(fake.event("follow"))
+        assert offered(fake) == EXAMPLES[language] | HELP[language]
+        await here.converse(fake.press(*HELP[language]))
+        assert offered(fake) == EXAMPLES[language]
 
 
 @pytest.mark.parametrize(
@@ -89,9 +87,7 @@ async def test_what_was_too_long_is_read_on_by_a_button(
     assert offered(fake) == {}
 
 
-@pytest.mark.parametrize(
-    "reply", [Reply("Hello", kind="greeting"), Reply("Help", kind="help"), Reply("word " * 5_000)]
-)
+@pytest.mark.parametrize("reply", [Reply("Hello", buttons=(SUGGESTION,)), Reply("word " * 5_000)])
 async def test_among_others_no_button_speaks(fake: LineFake, rig: Rig, reply: Reply) -> None:
     """What it says would lack the mention, and not be heard."""
     await rig.say(reply, rig.address(fake.token(GROUP)), conversation=IN_GROUP)

@@ -14,9 +14,7 @@ from bot.agent.loop import Agent
 from bot.channels import Channel
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.tasks import Timing
-from bot.clock import Days
 from bot.commands import SpokenCommands
-from bot.conversation.feedback import Feedback
 from bot.conversation.intake import Intake
 from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.review import Reviewers
@@ -73,12 +71,9 @@ class SlackPipeline:
         )
         presses = self.runner.services.features.actions
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, presses)
-        rate, overviews = (
-            Feedback(store, metrics, Days("UTC")),
-            PersonalOverviews(self.runner.services),
-        )
+        overviews = PersonalOverviews(self.runner.services)
         find = store.inbox.find_conversation
-        host = slack_host(intake, store.kv, rate=rate, overviews=overviews, find_conversation=find)
+        host = slack_host(intake, store.kv, overviews=overviews, find_conversation=find)
         self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=timing)
         channels["slack"] = self.slack
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))

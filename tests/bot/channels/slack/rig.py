@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import Accept, Delivery, Host, InboundEvent, KeyValue, Reply
+from bot.channels import Accept, Button, Delivery, Host, InboundEvent, KeyValue, Reply
 from bot.channels.slack import Config
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.tasks import Timing
@@ -36,6 +36,10 @@ QUICK = Timing(
     ping_s=0.2,
 )
 TOOL_COMMANDS = ("weather", "天気")
+RATING = (
+    Button("Good answer", "feedback.good", "1:turn:m", style="good"),
+    Button("Bad answer", "feedback.bad", "1:turn:m", style="bad"),
+)
 THREAD = f"slack:{TEAM}:{CHANNEL}:{TS}"
 
 

@@ -8,19 +8,19 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from bot.channels import InboundEvent, Reply
-from bot.channels.inbound import CHOOSE
+from bot.channels import InboundEvent, Reply, say_buttons
 from bot.channels.slack.types import Address, write_address
+from bot.live_events import SAY
 from bot.transcript import Author, Message, Text
-from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery, open_rig
+from tests.bot.channels.slack.rig import RATING, THREAD, TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_blocks import read
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, press
 from tests.waiting import until
 
-ASKED = Reply("Which day?", choices=("Today", "Tomorrow"))
-FIRST, SECOND = "kaiwa_choice_1", "kaiwa_choice_2"
+ASKED = Reply("Which day?", buttons=say_buttons(("Today", "Tomorrow")))
+FIRST, SECOND = "message.say#1", "message.say#2"
 UPDATE = "chat.update"
 
 
@@ -48,14 +48,14 @@ async def test_a_press_is_the_askers_message(fake: SlackFake, rig: Rig) -> None:
     address = Address(CHANNEL, message["ts"], TS, user=USER, team=TEAM)
     expected = Message(spoken[1], "user", (Text(spoken[0]),), arrival.message.at, author=spoken[2])
     assert conversation == THREAD
-    assert arrival == InboundEvent(expected, write_address(address), group=True, action=CHOOSE)
+    assert arrival == InboundEvent(expected, write_address(address), group=True, action=SAY)
     await until(lambda: bool(fake.called(UPDATE)))
     await until(lambda: words(message["blocks"]) == ["Which day?", f"@{USER}: Tomorrow"])
 
 
 async def test_what_was_chosen_stands_where_the_buttons_were(rig: Rig) -> None:
     """Above those for feedback."""
-    message = await offer(rig, replace(ASKED, model="m"))
+    message = await offer(rig, replace(ASKED, buttons=(*ASKED.buttons, *RATING)))
     *above, feedback = message["blocks"]
     assert words(above) == ["Which day?", "[Today] [Tomorrow]"]
     await rig.send(press(message, SECOND))
@@ -128,5 +128,5 @@ async def test_buttons_that_stay_do_no_harm(fake: SlackFake, rig: Rig, trouble: 
         assert await rig.send(pressed) == 200
         await rig.slack.tasks.join()
     assert rig.inbox.words == ["Today"]
-    left = [entry for entry in logs if entry["event"] == "choice.buttons_left"]
+    left = [entry for entry in logs if entry["event"] == "slack.buttons_left"]
     assert len(left) == (trouble != "no message")

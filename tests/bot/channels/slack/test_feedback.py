@@ -3,6 +3,7 @@ by Socket Mode."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -11,12 +12,11 @@ from msgspec.structs import replace
 
 from bot.channels import Reply
 from bot.clock import Days
-from bot.conversation.feedback import KnownRating, read_ratings
-from bot.errors import StoreUnavailable
+from bot.features.feedback.ratings import KnownRating, read_ratings
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.slack.pipeline import SlackPipeline
-from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
+from tests.bot.channels.slack.rig import RATING, THREAD, TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, JSON, TEAM, USER, mention, press
@@ -52,7 +52,9 @@ def pressed(fake: SlackFake, choice: str, channel: str = CHANNEL, **fields: Any)
     half = {"good": "positive", "bad": "negative"}[choice]
     url = fields.pop("response_url", f"{fake.origin}/actions/1")
     if buttons_of(asked) == [PLAIN]:
-        return press(asked, f"kaiwa_feedback_{choice}", channel=channel, response_url=url, **fields)
+        number = {"good": 0, "bad": 1}[choice]
+        action = f"feedback.{choice}#{number}"
+        return press(asked, action, channel=channel, response_url=url, **fields)
     return press(asked, "kaiwa_feedback", channel=channel, response_url=url, choice=half, **fields)
 
 
@@ -78,7 +80,7 @@ async def test_an_answer_of_the_model_has_buttons_below_it(process: RatedPipelin
     (element,) = posted["blocks"][1]["elements"]
     assert element["positive_button"]["text"]["text"] == "Good answer"
     turn = posted["metadata"]["event_payload"]["id"].removesuffix("_1")
-    assert element["negative_button"]["value"] == f"bad {turn} scripted"
+    assert re.fullmatch(rf"feedback\.bad \d+:{turn}:scripted", element["negative_button"]["value"])
 
 
 async def test_a_press_is_kept_and_thanked_for(process: RatedPipeline) -> None:
@@ -92,11 +94,13 @@ async def test_a_press_is_kept_and_thanked_for(process: RatedPipeline) -> None:
         True,
     )
     assert rating.turn_id in str(process.fake.posted)
-    assert thanks(process.fake) == ["フィードバックをありがとうございます。"]
+    text = "フィードバックをありがとうございます。"
+    assert thanks(process.fake) == [text]
     assert process.fake.responses["/actions/1"][0] == {
         "response_type": "ephemeral",
         "replace_original": False,
-        "text": "フィードバックをありがとうございます。",
+        "text": text,
+        "blocks": [{"type": "markdown", "text": text}],
         "thread_ts": TS,
     }
     assert (len(process.fake.posted), process.due) == (1, [])
@@ -121,11 +125,11 @@ async def test_a_mind_may_change(process: RatedPipeline) -> None:
 async def test_a_press_that_cannot_be_kept_is_no_success(fake: SlackFake) -> None:
     """Slack tells whoever pressed that it did not work."""
 
-    async def away(_: object) -> bool:
-        raise StoreUnavailable("away")
-
-    async with open_rig(fake, rate=away) as rig:
-        await rig.slack.deliver("slack:x", replace(delivery(), reply=Reply("Hi", model="m")), ours)
+    async with open_rig(fake) as rig:
+        await rig.slack.deliver(
+            THREAD, replace(delivery(), reply=Reply("Hi", buttons=RATING)), ours
+        )
+        rig.inbox.away = True
         assert await rig.send(pressed(fake, "good")) == 503
     assert thanks(fake) == []
 
@@ -156,9 +160,10 @@ async def test_whoever_may_not_use_the_bot_does_not_rate_it(
 @pytest.mark.parametrize(
     "fields",
     [
-        {"value": "good"},
-        {"value": "best turn_1 m"},
-        {"value": f"good {'x' * 65} m"},
+        {"value": "feedback.good"},
+        {"value": "feedback.best 1:turn_1:m"},
+        {"value": f"feedback.good 1:{'x' * 65}:m"},
+        {"value": "feedback.good 1:turn_1:m", "block_id": "elsewhere"},
         {"action_id": "feedback"},
     ],
 )
@@ -207,7 +212,7 @@ async def test_too_many_words_are_not_held_against_the_buttons(fake: SlackFake, 
     fake.fail("chat.postMessage", "msg_blocks_too_long")
     for number in (1, 2):
         await rig.slack.deliver(
-            "slack:x", replace(delivery(number=number), reply=Reply("Hi", model="m")), ours
+            THREAD, replace(delivery(number=number), reply=Reply("Hi", buttons=RATING)), ours
         )
     assert [buttons_of(posted) for posted in fake.posted] == [[PLAIN], [NATIVE]]
 
@@ -224,7 +229,7 @@ async def test_an_answer_with_buttons_that_arrived_after_all_is_not_posted_twice
 ) -> None:
     """It is looked for like any other."""
     fake.hang_up("chat.postMessage", after=True)
-    answer = replace(delivery(), reply=Reply("Hi", model="m"))
+    answer = replace(delivery(), reply=Reply("Hi", buttons=RATING))
     with pytest.raises(Exception, match=r"chat\.postMessage"):
         await rig.slack.deliver("slack:x", answer, ours)
     await rig.slack.deliver("slack:x", replace(answer, attempts=2), ours)

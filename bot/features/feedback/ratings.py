@@ -1,15 +1,14 @@
-"""Feedback: what people think of answers, by a button where a channel has one. A press starts no
-turn."""
+"""Ratings, and how they are kept and read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
-from bot.channels import Rating
 from bot.clock import Days
 from bot.store import Store, StoredRating
 from bot.store.keys import DAY_S, FEEDBACK_S
@@ -40,8 +39,29 @@ class KnownRating(Struct, frozen=True):
 _decode = Decoder(RatedAnswer).decode
 
 
-class Feedback:
-    """Keeps ratings (``bot.channels.Rate``).
+class Rating(NamedTuple):
+    """What a person thinks of an answer.
+
+    Attributes:
+        place: where the answer is (``Channel.place``).
+        person: the platform's id.
+        model: that wrote the answer.
+        answered_at: time of the answer, milliseconds since the epoch; every rating of the answer
+            has the same.
+        at: time of the press; of two, the later one counts.
+    """
+
+    turn_id: str
+    place: str
+    person: str
+    model: str
+    is_good: bool
+    answered_at: int
+    at: int
+
+
+class Ratings:
+    """Keeps ratings.
 
     Args:
         days: the calendar by which answers are counted.
@@ -52,7 +72,7 @@ class Feedback:
         self._metrics = metrics
         self._days = days
 
-    async def __call__(self, rating: Rating, /) -> bool:
+    async def keep(self, rating: Rating) -> bool:
         """Keep a rating in place of the person's earlier one; false if it says nothing new.
 
         An answer whose day is no longer kept cannot be rated: its other ratings are gone.

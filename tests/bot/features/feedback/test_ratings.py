@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
-from bot.channels import Rating
 from bot.clock import Days
-from bot.conversation.feedback import Feedback, KnownRating, read_ratings
+from bot.features.feedback.ratings import KnownRating, Rating, Ratings, read_ratings
 from bot.store import Store, StoredRating
 from bot.telemetry import Metrics
 
@@ -20,23 +18,23 @@ RATING = Rating(
 )
 
 
-def keeper(store: Store, metrics: Metrics | None = None) -> Feedback:
+def keeper(store: Store, metrics: Metrics | None = None) -> Ratings:
     """In Tokyo."""
-    return Feedback(store, metrics or Metrics(), Days("Asia/Tokyo", lambda: NOW_S))
+    return Ratings(store, metrics or Metrics(), Days("Asia/Tokyo", lambda: NOW_S))
 
 
 def changed(**fields: Any) -> Rating:
     """The same rating, with some fields changed."""
-    return replace(RATING, **fields)
+    return RATING._replace(**fields)
 
 
 async def test_any_channel_can_pass_a_rating_on(store: Store) -> None:
     """It is kept without the person, on the day of the answer in the bot's time zone."""
     metrics = Metrics()
-    feedback = keeper(store, metrics)
-    assert await feedback(RATING)
-    assert not await feedback(RATING)
-    assert await feedback(changed(is_good=False, at=2))
+    ratings = keeper(store, metrics)
+    assert await ratings.keep(RATING)
+    assert not await ratings.keep(RATING)
+    assert await ratings.keep(changed(is_good=False, at=2))
     expected = KnownRating(DAY, "turn_1", "line:U0:group:C1", "gemini", is_good=False, at=2)
     assert await read_ratings(store, [DAY]) == [expected]
     shown = metrics.exposition()
@@ -47,12 +45,12 @@ async def test_any_channel_can_pass_a_rating_on(store: Store) -> None:
 @pytest.mark.parametrize("fields", [{"person": ""}, {"answered_at": 1_700_000_000_000}])
 async def test_nobody_and_old_answers_do_not_count(store: Store, fields: dict[str, Any]) -> None:
     """The other ratings of such an answer are gone already."""
-    assert not await keeper(store)(changed(**fields))
+    assert not await keeper(store).keep(changed(**fields))
 
 
 async def test_an_answer_of_a_clock_ahead_is_todays(store: Store) -> None:
     """Platforms have clocks of their own."""
-    assert await keeper(store)(changed(answered_at=1_900_000_000_000))
+    assert await keeper(store).keep(changed(answered_at=1_900_000_000_000))
     assert len(await read_ratings(store, [DAY])) == 1
 
 
