@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from starlette.routing import BaseRoute
 
@@ -36,7 +36,6 @@ from bot.channels.host import (
 from bot.channels.inbound import (
     APPROVE,
     COURTESY,
-    FETCH,
     LATE_ROUTINE,
     REJECT,
     REMINDER,
@@ -47,11 +46,9 @@ from bot.channels.inbound import (
 from bot.channels.replies import (
     ButtonCard,
     Delivery,
-    Fetch,
     LateAnswer,
     Question,
     Reply,
-    fetch_value,
     say_buttons,
     whole_of,
 )
@@ -61,7 +58,6 @@ from bot.transcript import Media
 __all__ = [
     "APPROVE",
     "COURTESY",
-    "FETCH",
     "LATE_ROUTINE",
     "MOST_FILES",
     "NOTHING_KNOWN",
@@ -80,7 +76,6 @@ __all__ = [
     "Channel",
     "DailyUses",
     "Delivery",
-    "Fetch",
     "Files",
     "Host",
     "InboundEvent",
@@ -94,12 +89,12 @@ __all__ = [
     "Overview",
     "Overviews",
     "Question",
+    "Reach",
     "Recipient",
     "Reply",
     "Take",
     "Upload",
     "Uploads",
-    "fetch_value",
     "notify_nobody",
     "say_buttons",
     "whole_of",
@@ -107,6 +102,9 @@ __all__ = [
 
 MOST_FILES = 4  # of one tool call, and of one answer
 Take = Callable[[bytes], bool]  # takes the next piece of a file; false if no more of it is wanted
+# How an answer reaches a person whose message's address has expired: by a press, by itself, or so
+# that no answer needs the address.
+Reach = Literal["press", "late", "always"]
 AssertLease = Callable[
     [], Awaitable[None]
 ]  # raises LeaseLost if another process holds the conversation now
@@ -151,6 +149,8 @@ class Channel(Protocol):
         shows_pictures: people see the pictures that tools make, and not only their words.
         streams: it shows an answer while it is written. What was written of one that is stopped
             stays then.
+        expires: an answer needs the address of its message, which holds for a while only; what is
+            later needs another one, as of a press.
         rates: it has buttons that ask what people think of an answer.
         change_pause_s: the least time between two messages that show how a card has changed, or two
             changes of its message.
@@ -162,6 +162,7 @@ class Channel(Protocol):
     takes_back: bool = False
     shows_pictures: bool = True
     streams: bool = False
+    expires: bool = False
     rates: bool = False
     change_pause_s: float = 0.0
 
@@ -214,18 +215,9 @@ class Channel(Protocol):
         everybody there may press."""
         return True
 
-    def fetches_of(self, conversation: str) -> str:
-        """The conversation whose outbox answers presses of the button for late answers; one in
-        which nobody writes.
-
-        Empty where an answer can be sent at any time: then there is no such button.
-        """
-        return ""
-
     def time_left(self, address: str) -> float | None:
-        """Seconds until an answer can no longer use the address's token, which may then be spent on
-        a message with the button for late answers; None where there is no token, or it has
-        expired."""
+        """Seconds until an answer can no longer use the address, which is left for a last message;
+        None where nothing expires, or it has expired."""
         return None
 
     def current(self, address: str) -> str:
@@ -252,13 +244,9 @@ class Channel(Protocol):
         """What is left of a message's address when something is to be sent there much later."""
         return address
 
-    async def reaches(self, conversation: str, person: str) -> bool:
-        """Whether a late answer to a person would be delivered there without a press, as far as
-        that is known.
-
-        Never raises.
-        """
-        return True
+    async def reach(self, conversation: str, person: str) -> Reach:
+        """How an answer would reach a person there, as far as that is known. Never raises."""
+        return "always"
 
     async def refuses_reminders(self, conversation: str) -> str:
         """Why reminders can never be delivered there, for the model; empty if they can. Never

@@ -11,7 +11,6 @@ from bot.transcript import Message
 # Actions, by feature. Of a reminder, how it comes: the text of one that is due, late or missed is
 # shown, and a routine is a message for the model.
 APPROVE, REJECT = "approval.approve", "approval.reject"
-FETCH = "late.fetch"
 STOP = "turn.stop"
 REMINDER = "reminder."
 LATE_ROUTINE = "reminder.late_routine"

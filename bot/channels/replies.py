@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct
@@ -67,18 +66,6 @@ class ButtonCard(Card):
     buttons: tuple[Button, ...] = ()
 
 
-class Fetch(Struct, frozen=True):
-    """A press of the button for late answers.
-
-    Attributes:
-        conversation: whose late answers are meant.
-        language: of the sentence if there are none.
-    """
-
-    conversation: str
-    language: str
-
-
 class Reply(Struct, frozen=True, omit_defaults=True):
     """One answer of a turn, before the channel formats it.
 
@@ -89,17 +76,15 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         question: the text asks it; a channel with buttons adds them. A typed yes or no answers it
             too.
         replaces: id of a question that has been decided; the text is the outcome. A channel that
-            cannot change a sent message sends nothing. Key of a card: it has changed, and ``card``
-            is filled in when it is sent; a channel that cannot change a message sends its words.
+            cannot change a sent message sends nothing. Key of ``card``: it has changed; a channel
+            that cannot change a message sends its words. Other keys name what a feature fills in
+            when it is sent.
         card: is shown below the text with its buttons, or alone if its title is the text.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         takes_back: unless None, the messages of these deliveries and the stream of the delivery's
             turn are deleted, and nothing is sent. Only for channels that can.
         files: shown below the text, or told in words where that is impossible.
-        fetched_by: id of a person whose answer is late; the text says so, and a channel with
-            buttons adds one that fetches the answer.
-        fetches: of a press of that button; what it fetches is looked up when it is sent.
         cards: shown below the text, or told in words where that is impossible.
         buttons: below the text and all else.
         free: it is sent as long as that costs nothing, and otherwise dropped.
@@ -118,8 +103,6 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     card: ButtonCard | None = None
     free: bool = False
     takes_back: tuple[str, ...] | None = None
-    fetched_by: str = ""
-    fetches: Fetch | None = None
     cards: tuple[Card, ...] = ()
     buttons: tuple[Button, ...] = ()
     asker: str = ""
@@ -133,6 +116,11 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         )
         may_get_lost = self.private or self.fleeting or self.free
         return not (is_more or may_get_lost)
+
+    @property
+    def is_change(self) -> bool:
+        """Whether ``card`` has changed since it was sent."""
+        return self.card is not None and self.card.key == self.replaces != ""
 
     @property
     def sayings(self) -> tuple[Button, ...]:
@@ -155,11 +143,6 @@ class Reply(Struct, frozen=True, omit_defaults=True):
 def say_buttons(texts: Iterable[str]) -> tuple[Button, ...]:
     """A button for each of these texts, which it says."""
     return tuple(Button(text, SAY, text) for text in texts)
-
-
-def fetch_value(language: str, asker: str) -> str:
-    """The value of a button that fetches late answers for one person."""
-    return f"{language}:{sha256(asker.encode()).hexdigest()[:32]}"
 
 
 class LateAnswer(Struct, frozen=True):
@@ -191,7 +174,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         answers: ids of the answered messages; when these change, the delivery is void.
         late: what a press of a button has been found to fetch. It stays where it is kept until it
             has arrived.
-        more_late: other answers to the asker are kept; a channel with buttons offers to fetch them.
+        more_late: other answers to the asker are kept.
         brings: ids of kept deliveries that answer no message, as reminders; their texts stand above
             this one's. Only while it is sent, not in the outbox.
         may_be_reopened: a change of one of ``answers`` reopens its turn.

@@ -293,7 +293,7 @@ class Answerer:
             return await self._agent.run(turn)
 
     def _watch_tokens(self, attempt: Attempt) -> AbstractAsyncContextManager[None]:
-        if not attempt.channel.fetches_of(attempt.lease.conversation):
+        if not attempt.channel.expires:
             return nullcontext()
         return TokenWatch(
             LateButtons(self._services, attempt.lease, attempt.channel), attempt.inbound

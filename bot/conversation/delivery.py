@@ -239,7 +239,7 @@ class OutboxRelay:
         channel = self._services.channel(conversation)
         is_awaited = delivery.address or not delivery.reply.question
         is_stored = delivery.asker and is_awaited and not delivery.reply.fleeting
-        return bool(delivery.late or (is_stored and channel and channel.fetches_of(conversation)))
+        return bool(delivery.late or (is_stored and channel and channel.expires))
 
     async def _keep(self, lease: Lease, delivery: Delivery) -> bytes | None:
         """Keep an answer until its asker presses the button; a press that failed leaves it where it

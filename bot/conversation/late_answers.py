@@ -10,24 +10,25 @@ turn over reads the same clock.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import structlog
 from msgspec.structs import replace
 
 from bot.channels import (
-    FETCH,
+    Button,
+    ButtonCard,
     Channel,
     Delivery,
-    Fetch,
     InboundEvent,
     LateAnswer,
     Question,
+    Reach,
     Reply,
-    fetch_value,
 )
 from bot.commands import SpokenCommands
 from bot.conversation.feature import Feature
@@ -38,8 +39,12 @@ from bot.conversation.triage import CANNED, parse
 from bot.conversation.undelivered import decode_delivery, is_reopened_by
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Bound, Lease, StoredLateAnswer
-from bot.texts import LANGUAGES
+from bot.texts import LANGUAGES, Texts, language_of
 from bot.transcript import UNREADABLE, encode
+
+FETCH = "late.fetch"  # the action of the button
+PURPOSE = "late"  # of the side conversations that answer presses
+KEY = "late"  # begins the keys of what is found out when it is sent
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -58,6 +63,50 @@ MOST_BROUGHT = 2_000
 Progress = Literal["waiting", "asked", "sending", "sent"]
 
 
+class Fetch(NamedTuple):
+    """What a card or a press is about; the key of its reply holds it.
+
+    Attributes:
+        kind: ``press``, or ``card`` for the card with the button.
+        language: of the sentences.
+        conversation: whose late answers are meant; empty for a card that is needed in any case.
+    """
+
+    kind: str
+    language: str
+    conversation: str = ""
+
+    @property
+    def key(self) -> str:
+        """See ``Reply.replaces``."""
+        return " ".join((KEY, *self))
+
+
+def fetch_of(reply: Reply) -> Fetch | None:
+    """What a reply is about; None if it is none of ours."""
+    first, *parts = reply.replaces.split(" ")
+    return Fetch(*parts) if first == KEY else None
+
+
+def fetch_button(label: str, asker: str, texts: Texts, language: str) -> Button:
+    """A button that fetches late answers for one person."""
+    value = f"{language}:{sha256(asker.encode()).hexdigest()[:32]}"
+    return Button(texts.get(f"late.{label}", language), FETCH, value)
+
+
+def card_for(event: InboundEvent, texts: Texts, language: str) -> ButtonCard:
+    """The card that says that the answer to an event takes longer; how it comes is added when it is
+    sent."""
+    note = texts.get("late.group" if event.group else "late.kept", language)
+    button = fetch_button("button", event.author_id, texts, language)
+    return ButtonCard(texts.get("late.waiting", language), (), note, buttons=(button,))
+
+
+def outbox_of_presses(channel: Channel, conversation: str) -> str:
+    """The conversation whose outbox answers presses; none of their answers waits for a turn."""
+    return channel.side_conversation(conversation, PURPOSE)
+
+
 class LateButtons:
     """Spends the reply tokens of one conversation on buttons, under its lease."""
 
@@ -66,12 +115,12 @@ class LateButtons:
         self._store = services.store
         self._lease = lease
         self._channel = channel
-        self._fetches = channel.fetches_of(lease.conversation)
+        self._fetches = outbox_of_presses(channel, lease.conversation)
         self._spent: set[str] = set()
 
     def time_left(self, address: str) -> float | None:
         """Seconds until the address's token is to be spent on a button; None if it is not."""
-        if self._fetches and address and address not in self._spent:
+        if self._channel.expires and address and address not in self._spent:
             return self._channel.time_left(address)
         return None
 
@@ -115,9 +164,9 @@ class LateButtons:
             language = self._services.language(known)
             await self._store.leases.renew(self._lease)
             button = f"late_{sha256(address.encode()).hexdigest()[:32]}"
-            words = self._services.texts.get("late.waiting", language)
-            fetch = None if always else Fetch(self._lease.conversation, language)
-            reply = Reply(words, fetched_by=asker, fleeting=True, fetches=fetch)
+            card = card_for(event, self._services.texts, language)
+            fetch = Fetch("card", language, "" if always else self._lease.conversation)
+            reply = Reply("", card=card, replaces=fetch.key, fleeting=True, free=True)
             delivery = Delivery(button, button, reply, address, asker=asker)
             if await self._store.outbox.post(self._fetches, button, encode(delivery)):
                 log.info("late.told", message=event.message.id)
@@ -186,18 +235,14 @@ class FetchPresses:
             StoreUnavailable: nothing is stored, and the platform must send it again.
         """
         language, channel = event.target.partition(":")[0], self._services.channel(conversation)
-        fetches = channel.fetches_of(conversation) if channel else ""
-        is_askers = event.target == fetch_value(language, event.author_id)
-        if not (fetches and event.author_id and is_askers and language in LANGUAGES):
+        if channel is None or not channel.expires or language not in LANGUAGES:
             return False
-        press = event.message.id
-        reply = Reply(
-            "",
-            replaces="fetch",
-            private=True,
-            fleeting=True,
-            fetches=Fetch(conversation, language),
-        )
+        card = card_for(event, self._services.texts, language)
+        if not event.author_id or event.target != card.buttons[0].value:
+            return False
+        press, fetches = event.message.id, outbox_of_presses(channel, conversation)
+        key = Fetch("press", language, conversation).key
+        reply = Reply("", card=card, replaces=key, private=True, fleeting=True, free=True)
         fetch = Delivery(f"fetch_{press}", press, reply, event.address, asker=event.author_id)
         alike = b'"asker":' + encode(fetch.asker)
         bound = Bound(MOST_FETCHES, alike, MOST_OF_ASKER)
@@ -216,11 +261,14 @@ class Fetches:
         self._texts = services.texts
         self._commands = services.commands
 
-    async def choose(self, delivery: Delivery) -> Delivery | int | None:
+    async def choose(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
         """Decide what a press gets, and whether the card with the button is still needed; others
         stay as they are.
 
         A press gets the asker's oldest late answer, or a sentence. Further attempts send the same.
+
+        Args:
+            conversation: whose outbox holds it.
 
         Returns:
             None for a card whose answer has been pushed; a time (ms of the store's clock) when to
@@ -229,11 +277,15 @@ class Fetches:
         Raises:
             StoreUnavailable: it cannot be decided.
         """
-        fetch, is_card = delivery.reply.fetches, bool(delivery.reply.fetched_by)
+        fetch = fetch_of(delivery.reply)
         if fetch is None or delivery.late is not None:
             return delivery
-        if is_card and not await self._is_pushed(fetch.conversation, delivery.asker):
-            return delivery
+        is_card, reach = fetch.kind == "card", await self._reach(conversation, delivery.asker)
+        if is_card and reach == "always":
+            return None
+        with_card = _with_words(delivery, reach, self._texts, fetch.language)
+        if is_card and (not fetch.conversation or reach == "press"):
+            return with_card
         # In the order in which messages and answers move, so that none is missed.
         progress, changed = await self._progress(fetch.conversation, delivery.asker)
         wanted, reopened = await self._read_answers(fetch.conversation, delivery.asker, changed)
@@ -241,22 +293,23 @@ class Fetches:
             progress = "waiting"
         if is_card:
             if wanted or progress == "waiting":
-                return delivery
+                return with_card
             if progress == "sending":
                 return await self._store.now_ms(fetch.conversation) + SOON_MS
             return None
         if wanted:
             late = LateAnswer(fetch.conversation, wanted[0])
             return replace(delivery, late=late, more_late=len(wanted) + reopened > 1)
-        sentence = "waiting" if progress == "sending" else progress
-        text, again = self._texts.get(f"late.{sentence}", fetch.language), sentence == "waiting"
-        reply = Reply(text, fetched_by=delivery.asker if again else "", private=True, fleeting=True)
+        reply = with_card.reply
+        if progress in ("asked", "sent"):
+            text = self._texts.get(f"late.{progress}", fetch.language)
+            reply = Reply(text, private=True, fleeting=True, free=True)
         return replace(delivery, reply=reply, late=LateAnswer(fetch.conversation))
 
-    async def _is_pushed(self, conversation: str, asker: str) -> bool:
-        """Whether an answer without a token is sent, as far as that is known."""
+    async def _reach(self, conversation: str, asker: str) -> Reach:
+        """How an answer without a token is sent, as far as that is known."""
         channel = self._services.channel(conversation)
-        return channel is not None and await channel.reaches(conversation, asker)
+        return "press" if channel is None else await channel.reach(conversation, asker)
 
     async def _read_late(self, conversation: str, asker: str) -> list[StoredLateAnswer]:
         """The stored late answers of one asker."""
@@ -292,15 +345,24 @@ class Fetches:
         late = delivery.late
         if late is None or not late.id:
             if delivery.more_late:
-                return await self._with_reminders(conversation, delivery)
-            return delivery
+                delivery = await self._with_reminders(conversation, delivery)
+            return self._with_button(delivery)
         stored = await self._read_late(late.stored_in, delivery.asker)
         unsent = await self._read_unsent(late.stored_in)
         for one in stored:
             if one.delivery_id == late.id:
                 answer = await self._read_wanted(late.stored_in, one, unsent)
-                return answer and replace(delivery, reply=answer.reply)
+                return answer and self._with_button(replace(delivery, reply=answer.reply))
         return None
+
+    def _with_button(self, delivery: Delivery) -> Delivery:
+        """The delivery with the button that fetches what else is kept for its asker."""
+        if not delivery.more_late:
+            return delivery
+        reply, texts = delivery.reply, self._texts
+        language = language_of(reply.text, self._services.defaults.language)
+        button = fetch_button("earlier", delivery.asker, texts, language)
+        return replace(delivery, reply=replace(reply, buttons=(*reply.buttons, button)))
 
     async def _with_reminders(self, conversation: str, delivery: Delivery) -> Delivery:
         """The delivery with the texts of its asker's reminders that could not be pushed, as far as
@@ -404,7 +466,16 @@ class LateAnswers(Feature):
 
     async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
         """What a press has been found to fetch; see ``Fetches.choose``."""
-        return await self._fetches.choose(delivery)
+        return await self._fetches.choose(conversation, delivery)
+
+
+def _with_words(delivery: Delivery, reach: Reach, texts: Texts, language: str) -> Delivery:
+    """The delivery; its card says how the answer comes."""
+    if delivery.reply.card is None:
+        return delivery
+    words = texts.get("late.fetched" if reach == "press" else "late.pushed", language)
+    card = dataclasses.replace(delivery.reply.card, rows=(("", words),))
+    return replace(delivery, reply=replace(delivery.reply, card=card))
 
 
 def _unsent_among(events: Iterable[InboundEvent]) -> set[str]:

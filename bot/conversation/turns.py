@@ -196,7 +196,7 @@ class TurnRunner:
             known = waiting.known - await self._run_others_commands(
                 lease, journalled, asked.question.asker_id
             )
-            if known and channel.fetches_of(lease.conversation):
+            if known and channel.expires:
                 next_s = await LateButtons(self._services, lease, channel).send_to_waiting()
                 if next_s is not None:
                     now = await self._store.now_ms(lease.conversation)

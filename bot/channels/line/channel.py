@@ -17,6 +17,7 @@ from bot.channels import (
     Host,
     InboundEvent,
     KnownQuote,
+    Reach,
     Take,
 )
 from bot.channels.line import Config
@@ -32,8 +33,6 @@ from bot.channels.line.events import Reader
 from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.inbound import PATH, WebhookReceiver
-from bot.channels.line.late_answers import ANSWER_MS, earlier_button, fetched_in, late_card
-from bot.channels.line.late_answers import BOT as LATE
 from bot.channels.line.lookups import People
 from bot.channels.line.own_messages import OwnMessages
 from bot.channels.line.pictures import find_pictures
@@ -43,7 +42,6 @@ from bot.channels.line.types import (
     KINDS,
     Appearance,
     Chat,
-    LineMessage,
     chat_of,
     read_address,
     write_address,
@@ -51,7 +49,6 @@ from bot.channels.line.types import (
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 from bot.live_events import Watcher
-from bot.texts import language_of
 from bot.transcript import Media
 
 STYLE = (
@@ -65,6 +62,8 @@ STYLE = (
 # A card cannot be changed: its words are the answer to a press, which costs nothing, and a group in
 # which many press at once gets few messages.
 CHANGE_PAUSE_S = 10.0
+# Of a reply token's minute an answer may use so much; the rest is for a last message.
+ANSWER_MS = 45_000
 
 
 class Line(Channel):
@@ -78,6 +77,7 @@ class Line(Channel):
     name = "line"
     style = STYLE
     change_pause_s = CHANGE_PAUSE_S
+    expires = True
 
     def __init__(
         self,
@@ -96,7 +96,6 @@ class Line(Channel):
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
         self._people = People(self._client, host.kv)
         self._formatter = Formatter(host.texts, host.language)
-        self._texts, self._language = host.texts, host.language
         allowance = Allowance(self._sdk, host.kv, partial(host.notify, platform=self.name))
         personal = PersonalAllowance(host.uses, config.line_daily_user_pushes)
         self._sender = Sender(
@@ -143,41 +142,18 @@ class Line(Channel):
             # LINE cannot change a sent message, and one more would cost money.
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
-        if reply.fetched_by and await self._sender.pushes_all(chat, delivery.asker):
-            return
-        messages = await self._messages(delivery, chat)
-        outbound = OutboundMessage(
-            delivery, chat, address, messages, free=reply.free or chat.bot == LATE
+        pictures, in_words = await find_pictures(
+            reply, self._shown_files, is_late=delivery.late is not None
         )
+        messages = self._formatter.messages(reply, chat, pictures, in_words)
+        is_free = reply.free or delivery.late is not None
+        outbound = OutboundMessage(delivery, chat, address, messages, free=is_free)
         sent = await self._sender.send(outbound, assert_lease)
         if (
             not reply.fleeting
         ):  # what tells somebody that they are forgotten must not leave their id here
             self._own_messages.keep(chat, sent, delivery.turn_id)
         self._traffic.record_delivery(self._clock())
-
-    async def _messages(self, delivery: Delivery, chat: Chat) -> list[LineMessage]:
-        reply = delivery.reply
-        language = language_of(reply.text, self._language)
-        if reply.fetched_by:
-            pushes = await self._sender.may_push(chat, delivery.asker)
-            return [
-                late_card(
-                    reply.text, reply.fetched_by, self._texts, language, chat=chat, pushes=pushes
-                )
-            ]
-        pictures, in_words = await find_pictures(
-            reply, self._shown_files, is_late=delivery.late is not None
-        )
-        messages = self._formatter.messages(reply, chat, pictures, in_words)
-        if delivery.more_late:
-            button = earlier_button(delivery.asker, self._texts, language)
-            messages[-1] = messages[-1]._replace(quick=(*messages[-1].quick, button))
-        return messages
-
-    def fetches_of(self, conversation: str) -> str:
-        """One beside the chat: a press is answered while a turn runs."""
-        return fetched_in(chat_of(conversation))
 
     def time_left(self, address: str) -> float | None:
         """Of the 45 seconds in which a reply token is the answer's."""
@@ -209,13 +185,13 @@ class Line(Channel):
         """Nothing: a reply token is gone with the answer to its message."""
         return ""
 
-    async def reaches(self, conversation: str, person: str) -> bool:
-        """Whether pushes are on, and the month's quota and the person's limit of today have
+    async def reach(self, conversation: str, person: str) -> Reach:
+        """By itself where pushes are on, and the month's quota and the person's limit of today have
         room."""
         try:
-            return await self._sender.may_push(chat_of(conversation), person)
+            return await self._sender.reach(chat_of(conversation), person)
         except StoreUnavailable:
-            return True
+            return "late"
 
     async def refuses_reminders(self, conversation: str) -> str:
         """A reminder is a push: these may be off, used up, or cost more than a person's limit of a

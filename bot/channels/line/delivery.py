@@ -18,7 +18,7 @@ from typing import Literal
 import structlog
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, DailyUses, Delivery, KeyValue
+from bot.channels import AssertLease, DailyUses, Delivery, KeyValue, Reach
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import Address, Chat, LineMessage, Quota
@@ -140,19 +140,15 @@ class Sender:
             return []
         return await self._push(message, assert_lease, again=past == PUSHING)
 
-    async def may_push(self, chat: Chat, person: str) -> bool:
-        """Whether a message to a person without a reply token would be sent, as far as that is
-        known."""
+    async def reach(self, chat: Chat, person: str) -> Reach:
+        """Whether answers to a person are pushed, as far as that is known: late ones, or all."""
         if self._push_mode == "never":
-            return False
+            return "press"
         cost = await self._allowance.count_recipients(chat)
-        return await self._allowance.covers(cost) and await self._personal.covers(
-            cost, chat, person
-        )
-
-    async def pushes_all(self, chat: Chat, person: str) -> bool:
-        """Whether every answer to a person is pushed, so that nobody waits for one that is late."""
-        return self._push_mode == "always" and await self.may_push(chat, person)
+        covers = self._personal.covers
+        if not (await self._allowance.covers(cost) and await covers(cost, chat, person)):
+            return "press"
+        return "always" if self._push_mode == "always" else "late"
 
     async def refuses_reminders(self, chat: Chat) -> str:
         """Why nothing can be pushed there on any day, in words for the model; empty if it can."""
@@ -170,11 +166,9 @@ class Sender:
         is_young = self._clock() - message.address.received_at < life
         if not (message.address.reply_token and is_young):
             return False
-        return (
-            message.free
-            or maybe_done
-            or not await self.pushes_all(message.chat, message.delivery.asker)
-        )
+        if message.free or maybe_done or self._push_mode != "always":
+            return True
+        return await self.reach(message.chat, message.delivery.asker) != "always"
 
     async def _reply(self, message: OutboundMessage, maybe_done: bool) -> list[str] | None:
         """Use the reply token; None if it is used or expired."""

@@ -58,16 +58,18 @@ class Formatter:
         Raises:
             DeliveryRefused: the reply is empty.
         """
-        if reply.card and reply.replaces:
+        if reply.card and reply.is_change:
             return [LineMessage(reply.card.text)]
         if reply.question:
             # The first line is ours; the arguments below it may be in any language.
             asked = next(split(reply.text.strip(), MOST))
             text = plain_text(asked) or asked
             language = language_of(text.partition("\n")[0], self._language)
-            return approval_messages(
+            made = approval_messages(
                 text, reply.question, self._texts, language, is_group=chat.is_group
             )
+            made[-1] = made[-1]._replace(quick=self._quick(reply, chat, "", language))
+            return made
         # A press comes back without a mention, so in a group nobody would answer it.
         if chat.is_group:
             in_words = "\n\n".join(filter(None, (in_words, reply.sayings_in_words)))
@@ -82,22 +84,27 @@ class Formatter:
         if not (words or beside):
             raise DeliveryRefused("there are no words in it")
         made = words + beside
-        if not chat.is_group:
-            is_cut = any(one.text.endswith(more) for one in words)
-            # LINE shows the buttons of the last message alone.
-            made[-1] = made[-1]._replace(quick=self._quick(reply, is_cut, language))
+        cut = more if any(one.text.endswith(more) for one in words) else ""
+        # LINE shows the buttons of the last message alone.
+        made[-1] = made[-1]._replace(quick=self._quick(reply, chat, cut, language))
         return made
 
-    def _quick(self, reply: Reply, is_cut: bool, language: str) -> tuple[Button, ...]:
-        """The buttons of a reply that say something; of a text that is cut, one to read on."""
-        buttons: list[Button] = []
+    def _quick(self, reply: Reply, chat: Chat, cut: str, language: str) -> tuple[Button, ...]:
+        """The buttons of a reply; of a text that is cut, one to read on.
+
+        What one says in a group would lack the mention, and nobody would answer it.
+        """
+        saying, acting = list[Button](), list[Button]()
         for one in reply.buttons:
+            label = shortened(one.label, LABEL)
             if one.action == SAY:
-                buttons.append(Button(shortened(one.label, LABEL), one.value))
-        if is_cut:
+                saying.append(Button(label, one.value))
+            elif not one.style:
+                acting.append(Button(label, "", data_of(one.action, one.value)))
+        if cut:
             label = self._texts.get("line.label_more", language)
-            buttons.append(Button(label, self._texts.get("line.say_more", language)))
-        return tuple(buttons)
+            saying.append(Button(label, self._texts.get("line.say_more", language)))
+        return (*(() if chat.is_group else saying), *acting)
 
     def _more(self, reply: Reply, chat: Chat, language: str) -> str:
         """What stands where a text is cut. Nobody could go on with a translation."""
@@ -123,7 +130,7 @@ def _with_buttons(card: ButtonCard) -> LineMessage:
     for button in card.buttons:
         label = shortened(numbers.get(button.label, button.label), LABEL)
         buttons.append(Button(label, "", data_of(button.action, button.value)))
-    lines = [row_text((numbers[label], value)) for label, value in card.rows]
+    lines = [row_text((label and numbers[label], value)) for label, value in card.rows]
     bubble = Bubble(card.title, "\n".join(lines), card.note, tuple(buttons))
     return LineMessage(alt_text(card.title), bubbles=(bubble,))
 

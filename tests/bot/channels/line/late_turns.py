@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.channels.line.late_answers import fetched_in
 from bot.channels.line.types import chat_of
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -46,7 +45,7 @@ async def late_turn(
     await here.receive(event)
     here.wait(LATE_S)
     async with running(here, step, conversation):
-        await shown(here, fetched_in(chat_of(conversation)))
+        await shown(here, chat_of(conversation)._replace(bot="late").conversation)
         yield
 
 

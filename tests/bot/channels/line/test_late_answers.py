@@ -8,8 +8,8 @@ import asyncio
 import pytest
 import structlog
 
-from bot.channels.line.late_answers import earlier_button
-from bot.channels.line.types import write_address
+from bot.channels.line.types import data_of, write_address
+from bot.conversation.late_answers import FETCH, fetch_button
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.late_turns import (
@@ -386,7 +386,8 @@ async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFa
 async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake) -> None:
     """In a group, where many wait for an answer."""
     users = [f"U{number:032}" for number in range(30)]
-    data = [earlier_button(user, texts(), "en").data for user in users]
+    values = [fetch_button("earlier", user, texts(), "en").value for user in users]
+    data = [data_of(FETCH, value) for value in values]
     presses = [
         fake.event("postback", GROUP, user, postback={"data": each})
         for user, each in zip(users, data, strict=True)

@@ -6,9 +6,11 @@ import asyncio
 
 import pytest
 import structlog
+from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, LateAnswer, Reply
+from bot.conversation.late_answers import fetch_button
 from bot.conversation.services import Policy
 from bot.conversation.turns import MAX_STARTS
 from bot.errors import StoreUnavailable
@@ -150,7 +152,10 @@ async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last
             Reply("word " * 9_000),
         ):
             address = encode(rig.address(fake.token())).decode()
-            delivery = Delivery("turn_1_1", "turn_1", reply, address, 1, asker=USER, more_late=True)
+            earlier = fetch_button("earlier", USER, texts(), "en")
+            delivery = Delivery(
+                "turn_1_1", "turn_1", replace(reply, buttons=(earlier,)), address, 1
+            )
             await rig.line.deliver(IN_PRIVATE, delivery, ours)
             *above, last = fake.sent[-1].messages
             assert not any("quickReply" in message for message in above)
