@@ -1,4 +1,5 @@
-"""Where tools come from: the files of this folder, an operator's folder, and installed packages."""
+"""Where tools come from: the files of this folder, those of features, an operator's folder, and
+installed packages."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ from toolset.tool import Tool, ToolSetupError
 
 GROUP = "kaiwa.tools"  # of entry points
 HERE = Path(__file__).parent
+FEATURES = HERE.parent / "bot" / "features"  # whose tools are in ``tools.py`` of their folder
 PARTS = ("name", "description", "risk", "Config", "create", "call")
 
 
@@ -66,11 +68,12 @@ def find_tools(folder: Path | None = None) -> list[FoundTool]:
 
 
 def own_tools() -> Iterator[FoundTool]:
-    """The tools of this folder; helper modules without tools are skipped."""
-    for path in _modules(HERE):
-        origin = f"{HERE.name}/{path.name}"
-        for tool in tools_in(importlib.import_module(f"{HERE.name}.{path.stem}"), origin):
-            yield FoundTool(tool, origin, files("schemas"), own=True)
+    """The tools of this folder and of features; helper modules without tools are skipped."""
+    for path in [*_modules(HERE), *sorted(FEATURES.glob("*/tools.py"))]:
+        origin = path.relative_to(HERE.parent)
+        module = importlib.import_module(".".join(origin.with_suffix("").parts))
+        for tool in tools_in(module, origin.as_posix()):
+            yield FoundTool(tool, origin.as_posix(), files("schemas"), own=True)
 
 
 def folder_tools(folder: Path) -> Iterator[FoundTool]:

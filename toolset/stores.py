@@ -6,10 +6,13 @@ A second call with the same ``idempotency_key`` changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from types import MappingProxyType
+from typing import Any, Protocol
+
+NO_STORES: Mapping[type[Any], Any] = MappingProxyType({})
 
 
 class Facts(Protocol):
@@ -112,20 +115,6 @@ class Lists(Protocol):
 
     async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
         """Mark items as done or as open; returns the numbers that there are."""
-        ...
-
-
-class Polls(Protocol):
-    """Polls among the people of a place, started by the person who asked."""
-
-    async def start(
-        self, question: str, options: Sequence[str], *, multiple: bool, idempotency_key: str
-    ) -> str:
-        """Start a poll, which is shown below the answer; its id, the same for the same key.
-
-        Raises:
-            ToolError: too many polls are open, or the store cannot take it.
-        """
         ...
 
 

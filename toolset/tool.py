@@ -18,7 +18,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, ClassVar, Literal, Protocol, Self, get_args
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from toolset.schema import BadSchema, Schema, is_deeper, shortened
 from toolset.shares import Shares
 from toolset.shown import Card, ModelUse, Shown, ToolFile, bounded_card, bounded_choices
-from toolset.stores import Facts, Lists, Polls, Reminders, Uses
+from toolset.stores import NO_STORES, Facts, Lists, Reminders, Uses
 from toolset.titles import Words, complaint, words_in
 
 Risk = Literal["low", "high"]
@@ -51,6 +51,7 @@ USED_UP = (
 COMMAND = re.compile(r"[^\W_][\w-]{0,31}")
 
 Forget = Callable[[str], Awaitable[int]]
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -130,9 +131,9 @@ class ToolContext:
         idempotency_key: the same when a call is repeated after a crash.
         deadline: ``time.monotonic()`` seconds by which the call must end.
         reminders: None where there is no conversation, as on the command line.
-        facts: of the user in this place; None where nobody is known to ask, or nothing is stored.
+        facts: of the user in this place; None where nobody is known to ask.
         lists: of this place; None where nothing is stored.
-        polls: of this place; None where nobody is known to ask, or nothing is stored.
+        stores: what features keep for the user and this place, by class; see ``store``.
         uses: None on the command line, where nothing is counted.
         newest_picture: type and content of the newest picture of the conversation, sent or made;
             None if there is none.
@@ -151,10 +152,14 @@ class ToolContext:
     reminders: Reminders | None = None
     facts: Facts | None = None
     lists: Lists | None = None
-    polls: Polls | None = None
+    stores: Mapping[type[Any], Any] = NO_STORES
     uses: Uses | None = None
     newest_picture: Callable[[], Awaitable[tuple[str, bytes] | None]] = no_picture
     shows_pictures: bool = True
+
+    def store(self, kind: type[T]) -> T | None:
+        """What a feature keeps for the user here; None where it keeps nothing."""
+        return self.stores.get(kind)
 
     @property
     def zone(self) -> ZoneInfo:
@@ -482,11 +487,8 @@ def _normal(arguments: object) -> Any:
 
 
 def _capped(response: dict[str, Any]) -> dict[str, Any]:
-    """The response, or a text in its place where it is too large or too deep.
-
-    Raises:
-        ToolError: it is too deep even for a text.
-    """
+    """The response, or a text in its place where it is too large or too deep; ``ToolError`` where
+    it is too deep even for a text."""
     if is_deeper(response, MOST_LEVELS):
         raise ToolError("invalid response: nested too deeply")
     text = json.dumps(response, ensure_ascii=False, allow_nan=False).encode()

@@ -227,8 +227,8 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         reminders=context.stores.reminders,
         facts=context.stores.facts,
         lists=context.stores.lists,
-        polls=context.stores.polls,
         uses=context.stores.uses,
+        stores=context.stores.of_features,
         newest_picture=turn.newest_picture,
         shows_pictures=context.shows_pictures,
     )

@@ -34,7 +34,7 @@ from bot.transcript import (
     without_quotes,
 )
 from toolset.shown import ModelUse, ToolFile
-from toolset.stores import Facts, Lists, Polls, Reminders, Uses
+from toolset.stores import NO_STORES, Facts, Lists, Reminders, Uses
 from toolset.tool import ToolDefinition
 
 NOBODY = Author()
@@ -151,14 +151,14 @@ class KeepFiles(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ToolStores:
-    """What the tools of a turn may keep in the store, each bound to the asker and the place."""
+    """What the tools of a turn may keep for the asker and the place; that of features by class."""
 
     facts: Facts | None = None
     lists: Lists | None = None
     reminders: Reminders | None = None
     files: KeepFiles | None = None
-    polls: Polls | None = None
     uses: Uses | None = None
+    of_features: Mapping[type[Any], Any] = NO_STORES
 
 
 @dataclass(frozen=True, slots=True)

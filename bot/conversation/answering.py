@@ -333,6 +333,7 @@ class Answerer:
             reminders_of(self._services, lease.conversation, events[-1], author),
             files=ToolFiles(self._store.files, lease.conversation, author.id),
             uses=ToolUses(self._services.budgets, lease.conversation, author.id),
+            of_features=self._services.features.tool_stores(request),
         )
         context = TurnContext(
             conversation=lease.conversation,
@@ -344,7 +345,7 @@ class Answerer:
             tool_choice=choice_in(asked, self._agent.tools),
             commands=self._services.commands,
             tokens_left=await self._tokens_left(attempt, author.id),
-            stores=self._services.features.with_stores(stores, request),
+            stores=stores,
             shows_pictures=attempt.channel.shows_pictures,
             withheld=self._services.texts.get("reply.withheld", language),
         )

@@ -283,11 +283,11 @@ class HistoryEditor:
         data = self._store.personal_data
         if author_id:
             shared = _conversations(entries, SHARED)
-            await self._withdraw_votes(person, author_id, {*own, *shared})
+            await self._withdraw_shown(person, author_id, {*own, *shared})
             await data.erase_in_shared(shared, author_id)
-            await data.erase_person(person)
+            await data.erase_person(person, self._features.kept)
         for place in sorted(self._places(own)):
-            await data.erase_place(place)
+            await data.erase_place(place, self._features.kept)
         names = {author_id, *(one.rpartition(":")[2] for one in own)}
         await self._store.files.erase(channel, names - {""})
         self._store.prefetches.clear()
@@ -313,15 +313,14 @@ class HistoryEditor:
             if is_named or f"{OWN} {conversation}" in entries:
                 await self._store.dead_letters.discard(dead_letter)
 
-    async def _withdraw_votes(self, person: str, author_id: str, done: Collection[str]) -> None:
-        """Delete what is to be shown of a person's votes. Where another process is about to show
-        it, it soon goes.
-
-        Args:
-            done: conversations in which all of that is done.
-        """
-        polls = _conversations(await self._store.belongings.read(person), "poll")
-        shows = {poll.rpartition(" ")[0] for poll in polls}
+    async def _withdraw_shown(self, person: str, author_id: str, done: Collection[str]) -> None:
+        """Delete what is to be shown of what features keep of a person, but for conversations where
+        that is done. Where another process is about to show it, it soon goes."""
+        shows = set[str]()
+        for entry in await self._store.belongings.read(person):
+            kind, conversation, *_ = entry.split(" ")
+            if kind in self._features.kept:
+                shows.add(conversation)
         for conversation in sorted(shows - set(done)):
             if not await self._deliveries_with(conversation, author_id):
                 continue

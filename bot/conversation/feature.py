@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from bot.agent.turn import ToolStores
 from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, Reply
+from bot.store import Erase
 from bot.transcript import Author, Message
 
 NO_ACTIONS: Mapping[str, Accept] = MappingProxyType({})
+NOTHING_KEPT: Mapping[str, Erase] = MappingProxyType({})
 
 
 class TurnRequest(NamedTuple):
@@ -44,13 +45,17 @@ class Feature:
     Attributes:
         actions: of its buttons, each with what takes a press, in one request to the store and
             before the platform gets its answer.
+        kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),
+            each with what deletes it.
     """
 
     actions: Mapping[str, Accept] = NO_ACTIONS
+    kept: Mapping[str, Erase] = NOTHING_KEPT
 
-    def with_stores(self, stores: ToolStores, request: TurnRequest) -> ToolStores:
-        """The stores of a turn's tools with the feature's own."""
-        return stores
+    def tool_store(self, request: TurnRequest) -> object | None:
+        """What the feature's tools may keep for the asker, which they find by its class
+        (``toolset.tool.ToolContext.store``)."""
+        return None
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with what the turn's messages have brought about."""
@@ -77,7 +82,8 @@ class Features:
 
     def __init__(self) -> None:
         self.actions: dict[str, Accept] = {}
-        self._with_stores: list[Feature] = []
+        self.kept: dict[str, Erase] = {}
+        self._tool_store: list[Feature] = []
         self._after_answer: list[Feature] = []
         self._before_delivery: list[Feature] = []
         self._cards: list[Feature] = []
@@ -87,8 +93,9 @@ class Features:
         """Take features in; what they need to be made may hold this list already."""
         for feature in features:
             self.actions.update(feature.actions)
+            self.kept.update(feature.kept)
             for hook, called in (
-                (Feature.with_stores, self._with_stores),
+                (Feature.tool_store, self._tool_store),
                 (Feature.after_answer, self._after_answer),
                 (Feature.before_delivery, self._before_delivery),
                 (Feature.cards, self._cards),
@@ -97,11 +104,10 @@ class Features:
                 if getattr(type(feature), hook.__name__) is not hook:
                     called.append(feature)
 
-    def with_stores(self, stores: ToolStores, request: TurnRequest) -> ToolStores:
-        """See ``Feature.with_stores``."""
-        for feature in self._with_stores:
-            stores = feature.with_stores(stores, request)
-        return stores
+    def tool_stores(self, request: TurnRequest) -> dict[type[Any], Any]:
+        """The stores of a turn's tools, by class; see ``Feature.tool_store``."""
+        found = (feature.tool_store(request) for feature in self._tool_store)
+        return {type(store): store for store in found if store is not None}
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""

@@ -16,7 +16,6 @@
     reminders       what comes at its time
     facts           what people want remembered
     lists           what the people of a place share
-    polls           what people vote on
     feedback        what people think of answers
     files           of tool calls, for a day
     kv              small values with a lifetime
@@ -30,6 +29,9 @@
     embedded        the bundled Valkey
     rewriting       its append-only file
     private         the permissions of its folder
+
+What belongs to one feature alone is stored by that feature (``bot.features``), with the client,
+the scripts and the index of belongings.
 
 A script changes one conversation, as a whole or not at all. Only the holder of a conversation's
 lease may change its journal, history and outbox; a full store takes the oldest turns of a history
@@ -46,7 +48,7 @@ from typing import Any
 from bot.settings import CONNECTIONS
 from bot.store.belongings import Belongings
 from bot.store.budget import Budget, Counter, Day, Scope, Spent, Totals, Unit
-from bot.store.clients import Client, connect, translate_errors
+from bot.store.clients import Client, ask, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.facts import Fact, PersonFacts
@@ -82,8 +84,7 @@ from bot.store.lists import PlaceLists, StoredItem
 from bot.store.live import Live
 from bot.store.memory import MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Bound, Outbox
-from bot.store.personal_data import PersonalData
-from bot.store.polls import Outcome, Polls, StoredPoll
+from bot.store.personal_data import Erase, PersonalData
 from bot.store.queues import Prefetches
 from bot.store.reminders import Alarm, Next, Reminders
 from bot.store.scripts import Scripts
@@ -109,6 +110,7 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "Depths",
+    "Erase",
     "Fact",
     "Feedback",
     "FileOwner",
@@ -121,10 +123,8 @@ __all__ = [
     "MemoryUse",
     "Next",
     "Opened",
-    "Outcome",
     "PersonFacts",
     "PlaceLists",
-    "Polls",
     "ReopenedTurn",
     "Scope",
     "ServerFacts",
@@ -135,11 +135,11 @@ __all__ = [
     "StoredHistory",
     "StoredItem",
     "StoredLateAnswer",
-    "StoredPoll",
     "StoredRating",
     "ToolPins",
     "Totals",
     "Unit",
+    "ask",
     "open_store",
     "shard_of",
 ]
@@ -187,6 +187,7 @@ class Store:
             health checks, which must not wait behind turns.
 
     Attributes:
+        client, scripts: for what a feature stores.
         prefetches: reads that have begun before somebody asks.
         clock: this process's estimate of the store's clock.
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
@@ -195,9 +196,9 @@ class Store:
     def __init__(
         self, client: Client, priority: Client, live: Live, history_s: int, files_bytes: int
     ) -> None:
-        self._client = client
+        self.client = client
         self._priority = priority
-        self._scripts = scripts = Scripts(client, history_s)
+        self.scripts = scripts = Scripts(client, history_s)
         self._was_away = False
         urgent = Scripts(priority, history_s)
         self.prefetches = Prefetches(client.submit_later, client.submit)
@@ -223,11 +224,10 @@ class Store:
         self.place_lists = PlaceLists(client, scripts, belongings)
         self.tool_pins = ToolPins(client, scripts)
         self.files = Files(client, scripts, files_bytes)
-        self.polls = Polls(client, scripts, belongings)
         self.late_answers = LateAnswers(client, scripts)
         self.feedback = Feedback(client, scripts, belongings)
         self.personal_data = PersonalData(
-            client, belongings, self.groups, self.place_lists, self.polls, self.feedback
+            client, belongings, self.groups, self.place_lists, self.feedback
         )
         self.budget = Budget(client, scripts, self.prefetches)
         self.live = live
@@ -243,26 +243,26 @@ class Store:
         async with translate_errors(timeout_s):
             await self._priority.execute_each(("EXISTS", index) for index in due_indexes())
             if was_away:  # the turns' connections have to reconnect too
-                await self._client.execute_each(("EXISTS", index) for index in due_indexes())
+                await self.client.execute_each(("EXISTS", index) for index in due_indexes())
         self._was_away = False
 
     async def now_ms(self, conversation: str = "") -> int:
         """Milliseconds since the epoch by the store's clock; on a cluster, by that of the
         conversation's node."""
-        return await self._scripts.now_ms(conversation)
+        return await self.scripts.now_ms(conversation)
 
     async def note_format(self) -> int:
         """The number of the format in which the store is kept; ``FORMAT`` is noted where there is
         none."""
         key = format_key()
-        _, found = await self._scripts.transact_and_read([("SET", key, FORMAT, "NX"), ("GET", key)])
+        _, found = await self.scripts.transact_and_read([("SET", key, FORMAT, "NX"), ("GET", key)])
         return int(found)
 
     async def depths(self) -> Depths:
         """Count due conversations and dead letters."""
         async with translate_errors():
-            due = await self._client.execute_each(("ZCARD", index) for index in due_indexes())
-            dead = await self._client.execute_each(
+            due = await self.client.execute_each(("ZCARD", index) for index in due_indexes())
+            dead = await self.client.execute_each(
                 ("XLEN", stream) for stream in dead_letter_streams()
             )
         return Depths(sum(due), sum(dead))
@@ -270,7 +270,7 @@ class Store:
     async def facts(self) -> ServerFacts:
         """Facts of the server; of a cluster, the worst of all nodes."""
         async with translate_errors():
-            servers = [_facts(info) for info in await self._client.info_of_each()]
+            servers = [_facts(info) for info in await self.client.info_of_each()]
         worst = min(servers, key=lambda facts: facts.redis_version)
         policies = {facts.memory_policy for facts in servers}
         return replace(

@@ -29,16 +29,12 @@ INTERPRETER_S = 30 * DAY_S  # the languages of a group's interpreter, after its 
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LISTS_S = 365 * DAY_S  # lists of a place, likewise
-POLL_S = 30 * DAY_S  # a poll, after its last vote …
-POLLS_S = 365 * DAY_S  # … and at most, after its start
 LATE_ANSWERS = 20  # of one conversation
 FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one; so long they can come
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 BACKGROUND_MESSAGES = 20  # of one group, the newest
 LIST_ITEMS = 300  # of all lists of one place
-OPEN_POLLS = 20  # of one place
-VOTERS = 10_000  # of one poll
 RATINGS = 20_000  # of one day's answers
 FACTS = 100  # of one person in one place
 FACT_CHARACTERS = 200
@@ -67,7 +63,6 @@ CONVERSATION_KINDS = (
     "summary",
     "outbox",
     "reminders",
-    "polls",
     "late",
     "background",
     "interpreter",
@@ -89,7 +84,7 @@ class Keys:
         self._shard = _shard_prefix(shard_of(conversation))
 
     def of(self, kind: str) -> str:
-        """The key of one of ``SCRIPT_KINDS``."""
+        """The key of a kind: one of ``SCRIPT_KINDS``, or a feature's."""
         return self._shard + kind if kind in SHARD_KINDS else self._own(kind)
 
     @property
@@ -154,10 +149,6 @@ class Keys:
     def message(self, message_id: str) -> str:
         """A message's entry in the index of messages; its value is this conversation."""
         return f"{self._shard}message:{_digest(message_id)}"
-
-    def poll(self, poll_id: str) -> str:
-        """One poll of this conversation; the key ``polls`` tells which are open."""
-        return f"{self._own('poll')}:{poll_id}"
 
     def _own(self, kind: str) -> str:
         return f"{self._shard}{kind}:{self._conversation}"

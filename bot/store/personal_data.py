@@ -12,16 +12,16 @@ from bot.store.groups import Groups
 from bot.store.keys import (
     CONVERSATION_VALUES,
     PERSON_VALUES,
-    Keys,
     facts_key,
     kv_key,
     lists_key,
     reminders_of_key,
 )
 from bot.store.lists import PlaceLists
-from bot.store.polls import Polls
 
 ERASE_S = 60.0
+# Deletes what an entry of the index names of a person (channel and id), or all of it, for "".
+Erase = Callable[[str, str], Awaitable[object]]
 
 
 class PersonalData:
@@ -33,46 +33,44 @@ class PersonalData:
         belongings: Belongings,
         groups: Groups,
         lists: PlaceLists,
-        polls: Polls,
         feedback: Feedback,
     ) -> None:
         self._client = client
         self._belongings = belongings
         self._groups = groups
         self._lists = lists
-        self._polls = polls
         self._feedback = feedback
         # By the kind of an entry: deletes what the entry of an owner names.
-        self._kinds: Mapping[str, Callable[[str, str], Awaitable[object]]] = {
+        self._kinds: Mapping[str, Erase] = {
             "facts": self._erase_facts,
             "lists": lambda owner, place: self._lists.withdraw(place, owner),
-            "poll": self._withdraw_poll,
             "rating": self._withdraw_rating,
             "background": self._withdraw_background,
             "value": lambda _, name: self._delete([kv_key(name)]),
         }
 
-    async def erase_person(self, person: str) -> None:
-        """Delete a person's facts, list items, polls, votes, ratings, unmentioned messages, cached
-        profile and number of reminders, wherever these are.
+    async def erase_person(self, person: str, kept: Mapping[str, Erase]) -> None:
+        """Delete a person's facts, list items, ratings, unmentioned messages, cached profile and
+        number of reminders, wherever these are, and what features keep.
 
         Args:
             person: channel and id.
+            kept: by features, each kind of entries with what deletes it.
         """
         keys = [kv_key(f"{kind}:{person}") for kind in PERSON_VALUES]
         keys += [reminders_of_key(person), reminders_of_key(f"{person}:hourly")]
         async with translate_errors(ERASE_S):
             await self._delete(keys)
-            await self._erase_entries(person, person)
+            await self._erase_entries(person, person, kept)
 
-    async def erase_place(self, place: str) -> None:
+    async def erase_place(self, place: str, kept: Mapping[str, Erase]) -> None:
         """Delete what everybody has stored in a place or a conversation beside its history."""
         keys = [kv_key(f"{kind}:{place}") for kind in CONVERSATION_VALUES]
         keys += [reminders_of_key(place), reminders_of_key(f"{place}:hourly")]
-        keys += [lists_key(place), Keys(place).of("polls")]
+        keys.append(lists_key(place))
         async with translate_errors(ERASE_S):
             await self._delete(keys)
-            await self._erase_entries(place, "")
+            await self._erase_entries(place, "", kept)
 
     async def erase_in_shared(self, conversations: Collection[str], author: str) -> None:
         """Delete the values of shared conversations that hold a person's id."""
@@ -83,13 +81,13 @@ class PersonalData:
             found = zip(keys, values, strict=True)
             await self._delete([key for key, value in found if value and holds.search(value)])
 
-    async def _erase_entries(self, owner: str, person: str) -> None:
+    async def _erase_entries(self, owner: str, person: str, kept: Mapping[str, Erase]) -> None:
         """Delete what the entries of an owner name: of a person's, what is theirs; of a place's,
         all."""
-        done = []
+        kinds, done = {**self._kinds, **kept}, []
         for entry in await self._belongings.read(owner):
             kind, _, name = entry.partition(" ")
-            if erase := self._kinds.get(kind):
+            if erase := kinds.get(kind):
                 await erase(person, name)
                 done.append(entry)
         await self._belongings.remove(owner, done)
@@ -97,10 +95,6 @@ class PersonalData:
     async def _erase_facts(self, _owner: str, name: str) -> None:
         place, _, author = name.rpartition(" ")
         await self._delete([facts_key(place, author)])
-
-    async def _withdraw_poll(self, owner: str, name: str) -> None:
-        conversation, _, poll_id = name.rpartition(" ")
-        await self._polls.withdraw(conversation, poll_id, owner)
 
     async def _withdraw_rating(self, owner: str, name: str) -> None:
         day, _, turn_id = name.partition(" ")

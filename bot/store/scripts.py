@@ -1,9 +1,11 @@
-"""The Lua scripts in ``lua/``: each changes keys of one slot, as a whole or not at all.
+"""The Lua scripts: each changes keys of one slot, as a whole or not at all.
+
+A script is a file of ``lua/``; ``polls.vote`` is the file ``vote.lua`` of the feature's folder.
 
 A file declares its keys in the line ``local … = unpack(KEYS)``, its arguments in the line
 ``local … = unpack(ARGV)``. What Redis gets is the file's first line, the limits and lifetimes as
-constants, ``shared.lua``, and the rest of the file. The keys of a conversation have the names of
-their kinds.
+constants, ``shared.lua``, a feature's own ``shared.lua``, and the rest of the file. The keys of a
+conversation have the names of their kinds.
 
 A full store refuses a script without the flag ``allow-oom``, before it changes anything. Only what
 brings in something from outside lacks the flag: a message, a vote, a rating. A turn under way is
@@ -16,7 +18,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple, get_args
+from importlib.resources.abc import Traversable
+from typing import Any, NamedTuple
 
 from redis.exceptions import ResponseError
 
@@ -26,36 +29,6 @@ from bot.store.clients import Client, translate_errors
 from bot.store.keys import Keys
 from bot.store.queues import Command
 
-Name = Literal[
-    "accept",
-    "background",
-    "budget",
-    "commit",
-    "compact",
-    "due",
-    "fail",
-    "index",
-    "open",
-    "post",
-    "rate",
-    "record",
-    "release",
-    "remove_late",
-    "renew",
-    "replace_head",
-    "revive",
-    "rewrite",
-    "ring",
-    "set_reminder",
-    "show_poll",
-    "start_poll",
-    "take_head",
-    "transaction",
-    "vote",
-    "withdraw_vote",
-    "write_items",
-]
-NAMES: tuple[Name, ...] = get_args(Name)
 KEYS = re.compile(r"^local (.+) = unpack\(KEYS\)", re.MULTILINE)
 ARGUMENTS = re.compile(r"^local (.+) = unpack\(ARGV\)", re.MULTILINE)
 REFUSALS = {"LEASELOST": LeaseLost, "MESSAGESCHANGED": MessagesChanged}  # by what scripts say
@@ -85,15 +58,14 @@ class Scripts:
     def __init__(self, client: Client, history_s: int) -> None:
         self.history_s = history_s
         self._client = client
-        self._scripts = {name: read_script(name, history_s) for name in NAMES}
 
-    def command(self, name: Name, keys: Sequence[str], arguments: Sequence[Any] = ()) -> Command:
+    def command(self, name: str, keys: Sequence[str], arguments: Sequence[Any] = ()) -> Command:
         """A request for a script, to be sent with others.
 
         Raises:
             TypeError: keys or arguments are not those that the script declares.
         """
-        script = self._scripts[name]
+        script = read_script(name, self.history_s)
         if len(keys) != len(script.keys or keys) or len(arguments) < script.arguments:
             raise TypeError(f"{name}: {len(keys)} keys, {len(arguments)} arguments")
         return ("EVAL", script.text, len(keys), *keys, *arguments)
@@ -122,7 +94,7 @@ class Scripts:
 
     async def run(
         self,
-        name: Name,
+        name: str,
         conversation: str,
         arguments: Sequence[Any],
         keys: Mapping[str, str] = NONE,
@@ -138,10 +110,10 @@ class Scripts:
             StoreUnavailable: see ``translate_errors``.
         """
         own = Keys(conversation)
-        names = [keys.get(kind) or own.of(kind) for kind in self._scripts[name].keys]
+        names = [keys.get(kind) or own.of(kind) for kind in read_script(name, self.history_s).keys]
         return await self._send(self.command(name, names, arguments), conversation)
 
-    async def call(self, name: Name, keys: Sequence[str], arguments: Sequence[Any] = ()) -> Any:
+    async def call(self, name: str, keys: Sequence[str], arguments: Sequence[Any] = ()) -> Any:
         """Run a script on any keys, in the order in which it declares them.
 
         Raises:
@@ -199,19 +171,26 @@ class Scripts:
 
 
 @cache
-def read_script(name: Name, history_s: int) -> Script:
+def read_script(name: str, history_s: int) -> Script:
     """A script with all that it uses."""
     constants = {"DAY_MS": keys.DAY_S * 1000, "HISTORY_S": history_s}
     for constant, value in vars(keys).items():
         if isinstance(value, int):
             constants[constant] = value
-    folder = files(__package__) / "lua"
-    first_line, _, body = (folder / f"{name}.lua").read_text("utf-8").partition("\n")
-    shared = (folder / "shared.lua").read_text("utf-8")
+    feature, _, file = name.rpartition(".")
+    first_line, _, body = (_folder(feature) / f"{file}.lua").read_text("utf-8").partition("\n")
     lines = [f"local {constant} = {value}" for constant, value in constants.items()]
-    text = "\n".join([first_line, *lines, shared, body])
+    for folder in (_folder(""), _folder(feature)) if feature else (_folder(""),):
+        if (shared := folder / "shared.lua").is_file():
+            lines.append(shared.read_text("utf-8"))
+    text = "\n".join([first_line, *lines, body])
     arguments = _declared(ARGUMENTS, body)
     return Script(text, _declared(KEYS, body), len(arguments))
+
+
+def _folder(feature: str) -> Traversable:
+    """Where the scripts of a feature are; of none, those of the store."""
+    return files("bot.features") / feature if feature else files(__package__) / "lua"
 
 
 def _declared(declaration: re.Pattern[str], body: str) -> tuple[str, ...]:

@@ -1,5 +1,5 @@
-"""The catalogue: every text of Kaiwa itself, in English and Japanese, from ``en.toml`` and
-``ja.toml``."""
+"""The catalogue: every text of Kaiwa itself, in English and Japanese, from ``en.toml``, ``ja.toml``
+and the ``texts.toml`` of features, which hold both languages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import islice
 from typing import Any
 
@@ -51,7 +52,13 @@ class Texts:
 @cache
 def load() -> Texts:
     """Read the catalogue that comes with the package."""
-    return Texts({language: _flat(_read(language)) for language in LANGUAGES})
+    here, features = files(__package__), files("bot.features")
+    sentences = {one: _flat(_read(here / f"{one}.toml")) for one in LANGUAGES}
+    for feature in features.iterdir():
+        if (own := feature / "texts.toml").is_file():
+            for language, tables in _read(own).items():
+                sentences[language] |= _flat(tables)
+    return Texts(sentences)
 
 
 def language_of(text: str, default: str) -> str:
@@ -86,8 +93,8 @@ def preferred_language(tags: str, default: str) -> str:
     return next((language for language in spoken if language in LANGUAGES), default)
 
 
-def _read(language: str) -> dict[str, Any]:
-    return tomllib.loads((files(__package__) / f"{language}.toml").read_text("utf-8"))
+def _read(file: Traversable) -> dict[str, Any]:
+    return tomllib.loads(file.read_text("utf-8"))
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, str]:

@@ -18,7 +18,8 @@ from bot.store.files import FILES_BYTES
 from bot.store.keys import DAY_S
 from bot.store.live import Live
 from bot.store.queues import Command, Request
-from bot.store.scripts import NAMES, read_script
+from bot.store.scripts import read_script
+from tests.scripts import SCRIPT_NAMES
 
 TOTALS = "totals"  # a transaction on the counters of a day
 JOIN = "join"  # a record that takes entries of the inbox into the turn
@@ -27,7 +28,7 @@ REOPEN = "reopen"  # a transaction that goes on with a committed turn
 UNCOUNTED = ("renew", "budget", TOTALS)
 READS = ("due", "HGET", "LINDEX", "LRANGE", "XRANGE")  # change nothing
 HISTORY_S = 30 * DAY_S
-SCRIPTS = {read_script(name, HISTORY_S).text: name for name in NAMES}
+SCRIPTS = {read_script(name, HISTORY_S).text: name for name in SCRIPT_NAMES}
 
 Notify = Callable[[str], Awaitable[None]]
 

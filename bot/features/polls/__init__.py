@@ -4,15 +4,14 @@ how they stand."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace as replace_stores
 
 from msgspec.structs import replace
 
-from bot.agent.turn import ToolStores
 from bot.channels import ButtonCard, Delivery, Reply
 from bot.conversation.feature import AnsweredTurn, Feature, TurnRequest
 from bot.conversation.services import Services
 from bot.features.polls.poll import PREFIX, PURPOSE, VOTE, Poll, read_cards, read_poll, started_in
+from bot.features.polls.store import KIND, StoredPolls
 from bot.features.polls.tool_polls import ToolPolls
 from bot.features.polls.votes import Votes
 from bot.transcript import Message
@@ -23,9 +22,11 @@ class Polls(Feature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self.actions = {VOTE: Votes(services)}
+        self._polls = StoredPolls(services.store)
+        self.actions = {VOTE: Votes(services, self._polls)}
+        self.kept = {KIND: self._polls.withdraw}
 
-    def with_stores(self, stores: ToolStores, request: TurnRequest) -> ToolStores:
+    def tool_store(self, request: TurnRequest) -> ToolPolls | None:
         """None for somebody unknown, who could not close a poll, and where answers show none."""
         channel = self._services.channel(request.conversation)
         if (
@@ -33,18 +34,15 @@ class Polls(Feature):
             or not request.author.id
             or not channel.shows_cards(request.event.address)
         ):
-            return stores
+            return None
         stored_in = channel.side_conversation(request.conversation, PURPOSE)
         language = self._services.defaults.language
-        polls = ToolPolls(self._services.store, stored_in, request.author.id, language)
-        return replace_stores(stores, polls=polls)
+        return ToolPolls(self._polls, stored_in, request.author.id, language)
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with the poll that one of its calls has started."""
         for poll_id in started_in(turn.messages)[:1]:
-            poll = await read_poll(
-                self._services.store, self._stored_in(turn.conversation), poll_id
-            )
+            poll = await read_poll(self._polls, self._stored_in(turn.conversation), poll_id)
             if isinstance(poll, Poll):
                 return replace(reply, card=poll.card(self._services.texts))
         return reply
@@ -60,7 +58,7 @@ class Polls(Feature):
         if channel is None or not reply.replaces.startswith(PREFIX):
             return delivery
         pause_s = None if delivery.attempts else channel.change_pause_s
-        poll = await read_poll(self._services.store, conversation, reply.replaces, pause_s)
+        poll = await read_poll(self._polls, conversation, reply.replaces, pause_s)
         if not isinstance(poll, Poll):
             return poll
         card = poll.card(self._services.texts)
@@ -68,8 +66,8 @@ class Polls(Feature):
 
     async def cards(self, conversation: str, messages: Sequence[Message]) -> Sequence[ButtonCard]:
         """Open polls, and closed ones that these messages have started."""
-        store, stored_in = self._services.store, self._stored_in(conversation)
-        return await read_cards(store, self._services.texts, stored_in, messages)
+        stored_in = self._stored_in(conversation)
+        return await read_cards(self._polls, self._services.texts, stored_in, messages)
 
     def places(self, conversation: str) -> Collection[str]:
         """The conversation that keeps the polls."""

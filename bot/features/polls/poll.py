@@ -11,7 +11,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import Button, ButtonCard
-from bot.store import Store, StoredPoll
+from bot.features.polls.store import StoredPoll, StoredPolls
 from bot.texts import Texts
 from bot.transcript import UNREADABLE, Message
 
@@ -82,7 +82,7 @@ _decode = Decoder(Poll).decode
 
 
 async def read_poll(
-    store: Store, stored_in: str, poll_id: str, pause_s: float | None = None
+    polls: StoredPolls, stored_in: str, poll_id: str, pause_s: float | None = None
 ) -> Poll | int | None:
     """A poll as it stands; None if it is gone.
 
@@ -97,12 +97,12 @@ async def read_poll(
         StoreUnavailable: it cannot be read.
     """
     pause_ms = None if pause_s is None else round(pause_s * 1000)
-    stored = await store.polls.show(stored_in, poll_id, pause_ms)
+    stored = await polls.show(stored_in, poll_id, pause_ms)
     return _filled(stored) if isinstance(stored, StoredPoll) else stored
 
 
 async def read_cards(
-    store: Store, texts: Texts, stored_in: str, messages: Iterable[Message]
+    polls: StoredPolls, texts: Texts, stored_in: str, messages: Iterable[Message]
 ) -> list[ButtonCard]:
     """The newest polls that calls in these messages have started, oldest first, then the open polls
     of a place, those with the newest votes last.
@@ -110,10 +110,10 @@ async def read_cards(
     Raises:
         StoreUnavailable: they cannot be read.
     """
-    is_open = await store.polls.open_ids(stored_in)
+    is_open = await polls.open_ids(stored_in)
     past = [poll_id for poll_id in started_in(messages) if poll_id not in is_open]
-    polls = await _read_polls(store, stored_in, [*past[-MOST_PAST:], *is_open])
-    return [poll.card(texts) for poll in polls]
+    found = await _read_polls(polls, stored_in, [*past[-MOST_PAST:], *is_open])
+    return [poll.card(texts) for poll in found]
 
 
 def started_in(messages: Iterable[Message]) -> list[str]:
@@ -126,8 +126,8 @@ def started_in(messages: Iterable[Message]) -> list[str]:
     return list(ids)
 
 
-async def _read_polls(store: Store, stored_in: str, ids: Iterable[str]) -> list[Poll]:
-    found = await asyncio.gather(*(read_poll(store, stored_in, poll_id) for poll_id in ids))
+async def _read_polls(polls: StoredPolls, stored_in: str, ids: Iterable[str]) -> list[Poll]:
+    found = await asyncio.gather(*(read_poll(polls, stored_in, poll_id) for poll_id in ids))
     return [poll for poll in found if isinstance(poll, Poll)]
 
 

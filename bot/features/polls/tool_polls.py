@@ -7,8 +7,7 @@ from hashlib import sha256
 
 from bot.conversation.memory import one_line, store_errors_for_model
 from bot.features.polls.poll import PREFIX, Poll
-from bot.store import Store
-from bot.store.keys import OPEN_POLLS
+from bot.features.polls.store import OPEN_POLLS, StoredPolls
 from bot.texts import language_of
 from bot.transcript import encode
 from toolset.tool import ToolError
@@ -22,15 +21,15 @@ ONE = "not started: one poll in an answer; start the other one when you are aske
 
 
 class ToolPolls:
-    """The polls of one place for tools (``toolset.stores.Polls``).
+    """The polls of one place, for the tool that starts them.
 
     Args:
         stored_in: the conversation that keeps them.
         language: where the question shows none.
     """
 
-    def __init__(self, store: Store, stored_in: str, author: str, language: str) -> None:
-        self._store = store
+    def __init__(self, polls: StoredPolls, stored_in: str, author: str, language: str) -> None:
+        self._polls = polls
         self._stored_in = stored_in
         self._author = author
         self._language = language
@@ -59,7 +58,7 @@ class ToolPolls:
         is_stored = False
         try:
             async with store_errors_for_model():
-                is_stored = await self._store.polls.start(
+                is_stored = await self._polls.start(
                     self._stored_in,
                     poll_id,
                     self._author,

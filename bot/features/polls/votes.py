@@ -7,6 +7,7 @@ import re
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.conversation.services import Services
 from bot.features.polls.poll import PURPOSE, Poll, read_poll
+from bot.features.polls.store import StoredPolls
 from bot.transcript import encode
 
 VALUE = re.compile(r"(poll_[0-9a-f]{32}):(\d{1,2})")  # of a button: a poll, and a number
@@ -18,9 +19,10 @@ class Votes:
     turn.
     """
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, polls: StoredPolls) -> None:
         self._services = services
         self._store = services.store
+        self._polls = polls
         self._texts = services.texts
 
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:
@@ -37,7 +39,7 @@ class Votes:
         poll_id, press_id = pressed[1], event.message.id
         shows = Reply("", replaces=poll_id, private=True, fleeting=True, free=True)
         delivery = Delivery(f"{poll_id}_{press_id}", press_id, shows, event.address)
-        outcome = await self._store.polls.press(
+        outcome = await self._polls.press(
             conversation,
             poll_id,
             press_id,
@@ -53,7 +55,7 @@ class Votes:
     async def _refuse(
         self, conversation: str, event: InboundEvent, poll_id: str, outcome: str
     ) -> None:
-        poll = await read_poll(self._store, conversation, poll_id)
+        poll = await read_poll(self._polls, conversation, poll_id)
         language = poll.language if isinstance(poll, Poll) else self._services.defaults.language
         text = self._texts.get(f"poll.{outcome}", language)
         reply = Reply(text, private=True, fleeting=True, free=True)

@@ -115,11 +115,3 @@ local function alarm_at(alarms, reminders, conversation, id, ms)
     keep_for(alarms, left)
     keep_for(reminders, left)
 end
-
-local function keep_poll(poll, polls, id)
-    local now, ends = now_ms(), tonumber(redis.call('HGET', poll, 'ends')) -- the index of a voter must not end before
-    local until_ms = math.min(now + POLL_S * 1000, ends)
-    redis.call('PEXPIREAT', poll, until_ms)
-    redis.call('ZADD', polls, until_ms, id)
-    redis.call('EXPIRE', polls, POLL_S)
-end

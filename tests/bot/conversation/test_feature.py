@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bot.agent.turn import ToolStores
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.conversation.feature import AnsweredTurn, Feature, Features, TurnRequest
 from bot.transcript import Author
@@ -61,12 +60,11 @@ async def test_what_a_feature_holds_back_reaches_no_later_one() -> None:
 
 async def test_without_features_everything_stays_as_it_is() -> None:
     """Nor does a feature matter that overrides nothing."""
-    stores = ToolStores()
     for installed in ((), (Feature(),)):
         features = Features()
         features.install(installed)
-        assert features.with_stores(stores, REQUEST) is stores
+        assert features.tool_stores(REQUEST) == {}
         assert await features.after_answer(TURN, ANSWER.reply) is ANSWER.reply
         assert await features.before_delivery(HERE, ANSWER) is ANSWER
         assert (await features.cards(HERE, []), features.places(HERE)) == ([], set())
-        assert features.actions == {}
+        assert (features.actions, features.kept) == ({}, {})

@@ -17,10 +17,11 @@ from bot.errors import LeaseLost, SettingsError, StoreUnavailable
 from bot.store import Depths, Store, open_store
 from bot.store.clients import connect
 from bot.store.keys import DAY_S, SCRIPT_KINDS, Keys, due_indexes
-from bot.store.scripts import NAMES, Scripts
+from bot.store.scripts import Scripts
 from tests.bot.store.turns import arrivals, join, leased
 from tests.cluster import Cluster, Node, running
 from tests.fixtures_store import endless_keys
+from tests.scripts import SCRIPT_NAMES
 from tests.waiting import until, until_true
 
 SHAPES = [
@@ -57,7 +58,6 @@ async def test_all_keys_of_a_script_share_a_slot(cluster: Cluster, conversation:
     names = (
         *map(keys.of, SCRIPT_KINDS),
         keys.seen("{m}1"),
-        keys.poll("poll_1"),
         keys.history,
         keys.outbox,
         keys.live,
@@ -71,10 +71,9 @@ async def test_all_keys_of_a_script_share_a_slot(cluster: Cluster, conversation:
         "seen": keys.seen("{m}1"),
         "changed": keys.seen("{m}2"),
         "index_entry": keys.message("{m}1"),
-        "poll": keys.poll("poll_1"),
     }
     refusals = []
-    for name in NAMES:
+    for name in SCRIPT_NAMES:
         try:
             if name == "transaction":
                 await scripts.transact([("LLEN", keys.inbox), ("GET", keys.summary)])
@@ -157,7 +156,7 @@ async def test_a_person_is_forgotten_on_every_server(store: Store) -> None:
     for number in range(30):
         for person in ("line:U1", "line:U2"):
             await store.kv.set(f"note:{person}:{number}", b"x", 60, person)
-    await store.personal_data.erase_person("line:U1")
+    await store.personal_data.erase_person("line:U1", {})
     names = [f"note:line:U1:{number}" for number in range(30)]
     assert [await store.kv.get(name) for name in names] == [None] * 30
     assert await store.kv.get("note:line:U2:7") == b"x"

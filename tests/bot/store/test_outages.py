@@ -15,6 +15,7 @@ from redis import RedisError, exceptions
 from redis.asyncio import Redis
 
 from bot.errors import SettingsError, StoreUnavailable
+from bot.features.polls.store import StoredPolls
 from bot.store import Accepted, FileOwner, Store, open_store
 from bot.store.clients import translate_errors
 from bot.store.embedded import open_embedded
@@ -139,13 +140,15 @@ async def test_a_full_store_lets_a_turns_tools_store_what_they_need(
         await store.place_lists.add(HERE, "u1", "shopping", ["milk"], "k1")
         assert await store.place_lists.tick(HERE, [1], done=True) == [1]
         assert await store.person_facts.remember(HERE, "u1", "likes tea") == 1
-        assert await store.polls.start(HERE, "poll_1", "u1", b"{}", options=2, multiple=False)
+        assert await StoredPolls(store).start(
+            HERE, "poll_1", "u1", b"{}", options=2, multiple=False
+        )
         assert await store.reminders.count("u1", HERE, "r1", 60, most=1)
         await store.reminders.add(HERE, "r1", "u1", await store.now_ms(HERE) + 1_000, b"{}")
         with pytest.raises(StoreUnavailable):
             await store.files.keep("f1", FileOwner(HERE, "u1"), "image/png", b"x")
         with pytest.raises(StoreUnavailable):
-            await store.polls.press(HERE, "poll_1", "p1", "u1", 1, b"shows")
+            await StoredPolls(store).press(HERE, "poll_1", "p1", "u1", 1, b"shows")
 
 
 async def test_a_store_that_may_not_write_is_unavailable(store: Store, redis: Redis) -> None:

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.clock import now_ms
-from bot.store import Store, StoredPoll, StoredRating
+from bot.store import Store, StoredRating
 from bot.store.keys import (
     CONVERSATION_KINDS,
     CONVERSATION_VALUES,
@@ -37,9 +37,6 @@ async def store_everything(store: Store, person: str) -> None:
     author = person.partition(":")[2]
     await store.person_facts.remember(GROUP, author, "likes tea")
     await store.place_lists.add(GROUP, author, "shopping", [f"milk for {author}"], f"k {author}")
-    poll = f"poll_{author}"
-    await store.polls.start(GROUP, poll, author, b"body", options=2, multiple=False)
-    await store.polls.press(GROUP, "poll_boss", f"press {author}", author, 1, b"shown")
     rating = StoredRating(f"turn_{author}", 1, True, b"{}")
     await store.feedback.rate("2026-11-24", person, rating)
     await store.groups.receive(GROUP, author, now_ms(), f"words of {author}".encode())
@@ -59,7 +56,6 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     store: Store, redis: Redis
 ) -> None:
     """Whoever forgets to index what it stores leaves a trace here."""
-    await store.polls.start(GROUP, "poll_boss", "boss", b"body", options=2, multiple=False)
     await store_everything(store, BEN)
     before = await dumped(redis)
     await store_everything(store, ANN)
@@ -67,37 +63,31 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     assert {name for name in during if during[name] != before.get(name)} >= {
         f"facts:{GROUP}:ann",
         f"lists:{GROUP}",
-        f"poll:{GROUP}:poll_ann",
-        f"poll:{GROUP}:poll_boss",
         "feedback:2026-11-24",
         f"background:{GROUP}",
         "reminders_of:line:ann",
         "reminders_of:line:ann:hourly",
     }
-    await store.personal_data.erase_person(ANN)
-    await store.personal_data.erase_place("line:bot:user:ann")
+    await store.personal_data.erase_person(ANN, {})
+    await store.personal_data.erase_place("line:bot:user:ann", {})
     after = await dumped(redis)
-    # The group's index, its numbers and what is to be shown of polls belong to everybody.
-    shared = ("index:", "seen:", "lists:", "polls:", "poll:", "outbox:", "due")
+    # The group's index and its numbers belong to everybody.
+    shared = ("index:", "seen:", "lists:", "due")
     left = [name for name in after if after[name] != before.get(name)]
     assert [name for name in left if not name.startswith(shared)] == []
     assert [item.text for item in await store.place_lists.read(GROUP)] == ["milk for ben"]
-    assert await store.polls.show(GROUP, "poll_ann") is None
-    poll = await store.polls.show(GROUP, "poll_boss")
-    assert isinstance(poll, StoredPoll)
-    assert poll.voters == 1
     assert await store.belongings.read(ANN) == []
-    assert len(await store.belongings.read(BEN)) == 8
+    assert len(await store.belongings.read(BEN)) == 6
 
 
-@pytest.mark.parametrize("kind", ["facts", "lists", "poll", "polls", "question"])
+@pytest.mark.parametrize("kind", ["facts", "lists", "question"])
 async def test_what_everybody_has_stored_in_a_place_goes_with_it(
     store: Store, redis: Redis, kind: str
 ) -> None:
     """The bot has been removed from a group."""
     await store_everything(store, ANN)
     await store.kv.set(f"question:{GROUP}", b"ann", 60)
-    await store.personal_data.erase_place(GROUP)
+    await store.personal_data.erase_place(GROUP, {})
     assert [name for name in await dumped(redis) if name.startswith(f"{kind}:line:bot:group")] == []
     assert await store.kv.get(f"question:{GROUP}") is None
 
@@ -126,8 +116,6 @@ def test_every_kind_of_key_is_of_a_conversation_or_known_here() -> None:
         # deleted with an own conversation, cleaned in a shared one (bot.conversation.edits)
         *("inbox", "turn", "journal", "history", "summary", "outbox", "late"),
         *("reminders", "background"),
-        # deleted with the place
-        "polls",
         # names nobody, or lives for a few seconds or an hour
         *("lease", "early", "interpreter"),
     }
@@ -161,6 +149,6 @@ async def test_a_seen_key_names_nobody_and_still_knows_the_message(store: Store)
     """It outlives a wish to be forgotten, so that a message that comes again is not answered
     again."""
     assert await store.inbox.accept(HERE, "T:u1:17", b"one")
-    await store.personal_data.erase_person("line:u1")
+    await store.personal_data.erase_person("line:u1", {})
     assert not await store.inbox.accept(HERE, "T:u1:17", b"one")
     assert "u1" not in Keys(HERE).seen("T:u1:17")

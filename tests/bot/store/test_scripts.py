@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 import pytest
 from redis.asyncio import Redis
 
@@ -11,32 +9,30 @@ from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Accepted, Store, open_store
 from bot.store.clients import connect
 from bot.store.keys import DAY_S, Keys
-from bot.store.scripts import NAMES, Name, Scripts, read_script
+from bot.store.scripts import Scripts, read_script
 from tests.bot.store.turns import leased
 from tests.project import ROOT
+from tests.scripts import SCRIPT_FILES, SCRIPT_NAMES
 
 HERE = "console:alice"
 
 
-FOLDER = files("bot.store") / "lua"
 MOST_SCRIPTS = 28
 
 
-def test_every_lua_file_is_a_script_with_a_name() -> None:
-    """None is forgotten, and none is left over; all Lua is there."""
-    names = {file.name for file in FOLDER.iterdir() if file.name.endswith(".lua")}
-    assert names == {f"{name}.lua" for name in NAMES} | {"shared.lua"}
-    assert len(NAMES) <= MOST_SCRIPTS
+def test_all_lua_is_in_files() -> None:
+    """They are few, and each is found by its name."""
+    assert len(SCRIPT_NAMES) <= MOST_SCRIPTS
     assert [
         one.name for one in (ROOT / "bot").rglob("*.py") if "redis.call" in one.read_text()
     ] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_script_says_what_it_does_and_what_it_gets(name: Name) -> None:
+@pytest.mark.parametrize("name", SCRIPT_NAMES)
+def test_a_script_says_what_it_does_and_what_it_gets(name: str) -> None:
     """A sentence, its keys and its arguments; only the two with any number of keys have no names
     for these."""
-    _, sentence, *_ = (FOLDER / f"{name}.lua").read_text("utf-8").splitlines()
+    _, sentence, *_ = SCRIPT_FILES[name].read_text("utf-8").splitlines()
     assert sentence.startswith("-- ")
     script = read_script(name, DAY_S)
     assert bool(script.keys) is (name not in {"renew", "transaction"})
@@ -48,17 +44,17 @@ def test_only_what_is_declared_is_sent(store_url: str) -> None:
     scripts = Scripts(connect(store_url, 1), DAY_S)
     with pytest.raises(TypeError, match="replace_head: 1 keys, 2 arguments"):
         scripts.command("replace_head", ["kaiwa:{00}:lease:x"], ["token", b"delivery"])
-    with pytest.raises(TypeError, match="show_poll: 1 keys, 0 arguments"):
-        scripts.command("show_poll", ["kaiwa:{00}:poll:x"])
+    with pytest.raises(TypeError, match=r"polls\.show: 1 keys, 0 arguments"):
+        scripts.command("polls.show", ["kaiwa:{00}:poll:x"])
 
 
 def test_only_what_comes_from_outside_is_refused_by_a_full_store() -> None:
     """The first line decides that, before the script changes anything."""
-    first_lines = {name: read_script(name, DAY_S).text.splitlines()[0] for name in NAMES}
+    first_lines = {name: read_script(name, DAY_S).text.splitlines()[0] for name in SCRIPT_NAMES}
     assert {name for name, line in first_lines.items() if line == "#!lua"} == {
         "accept",
         "rate",
-        "vote",
+        "polls.vote",
     }
     assert {name for name, line in first_lines.items() if line == "#!lua flags=no-writes"} == {
         "due"
@@ -68,7 +64,7 @@ def test_only_what_comes_from_outside_is_refused_by_a_full_store() -> None:
 async def test_a_transaction_is_carried_out_whole_or_under_its_lease_only(store: Store) -> None:
     """Each command has its reply."""
     lease, history = await leased(store, HERE), Keys(HERE).history
-    scripts = Scripts(store._client, DAY_S)
+    scripts = Scripts(store.client, DAY_S)
     pushes = [("RPUSH", history, "one"), ("EXPIRE", history, 60), ("LRANGE", history, 0, -1)]
     await scripts.transact(pushes, HERE, lease.token)
     assert await scripts.transact_and_read([pushes[-1]]) == [[b"one"]]

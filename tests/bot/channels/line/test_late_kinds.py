@@ -15,11 +15,11 @@ from bot.conversation.services import Policy
 from bot.conversation.turns import MAX_STARTS
 from bot.errors import StoreUnavailable
 from bot.features.polls.poll import Poll
+from bot.features.polls.tools import StartPoll
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.clock import StoreClock
-from bot.store.scripts import NAMES
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.channels.line.late_turns import (
     BUTTON,
@@ -48,8 +48,8 @@ from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER, addressed_message, event, text_message, unsend
 from tests.fakes.stored_files import CHART, LocalFiles
 from tests.fakes.tools import Launch
+from tests.scripts import SCRIPT_NAMES
 from tests.waiting import until, until_true
-from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
@@ -430,7 +430,7 @@ async def test_a_turn_in_time_makes_no_further_request(
         await here.converse(question(fake))
     # These set small values and the index beside the others, in the same batches.
     beside = ("transaction", "index")
-    made = [name for name in wire.requests if name in NAMES and name not in beside]
+    made = [name for name in wire.requests if name in SCRIPT_NAMES and name not in beside]
     assert sorted(made) == sorted(SCRIPTS_OF_A_TURN)
     assert (
         wire.requests.count("LRANGE") <= 1

@@ -15,6 +15,8 @@ from bot.channels.line.channel import Line
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.types import Chat
 from bot.features.polls.poll import Poll
+from bot.features.polls.store import StoredPolls
+from bot.features.polls.tools import StartPoll
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
@@ -25,7 +27,6 @@ from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER, event, webhook
 from tests.fakes.line_rules import LABEL, units
 from tests.waiting import until_true
-from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
@@ -77,7 +78,7 @@ async def test_an_answer_has_one_poll(store: Store, fake: LineFake) -> None:
     async with open_poll(store, fake, times=2, line_push="never"):
         [sent] = fake.sent
         assert [message["type"] for message in sent.messages] == ["text", "flex"]
-    assert len(await store.polls.open_ids(KEPT_IN)) == 1
+    assert len(await StoredPolls(store).open_ids(KEPT_IN)) == 1
 
 
 def test_the_button_of_a_long_answer_is_below_its_poll() -> None:
@@ -170,9 +171,9 @@ async def test_a_poll_goes_when_the_bot_leaves(
 ) -> None:
     """Nothing is kept of it."""
     await poll.converse(fake.press("1 Sushi"))
-    assert len(await store.polls.open_ids(KEPT_IN)) == 1
+    assert len(await StoredPolls(store).open_ids(KEPT_IN)) == 1
     await poll.converse(event("leave", GROUP, None))
-    assert await store.polls.open_ids(KEPT_IN) == []
+    assert await StoredPolls(store).open_ids(KEPT_IN) == []
 
 
 async def test_who_may_not_use_the_bot_does_not_vote(store: Store, fake: LineFake) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bot.features.polls.tools import StartPoll
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
@@ -29,7 +30,6 @@ from tests.fakes.slack_events import (
     press,
     signed,
 )
-from toolset.poll import StartPoll
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 

@@ -1,7 +1,7 @@
 #!lua
 -- Records one press, and has the poll shown anew unless that is to happen already. A voter's options are a row of 0 and 1.
 local poll, polls, seen, outbox, due = unpack(KEYS)
-local conversation, id, voter, choice, most, delivery = unpack(ARGV)
+local conversation, id, voter, choice, most, delivery, unused_s = unpack(ARGV)
 choice = tonumber(choice)
 local creator, options, multiple, closed = unpack(redis.call('HMGET', poll, 'creator', 'options', 'multiple', 'closed'))
 options = tonumber(options) or 0
@@ -45,7 +45,7 @@ else
         redis.call('HDEL', poll, 'by:' .. voter)
     end
     redis.call('HSET', poll, 'voters', voters + (any and 1 or 0) - (chosen and 1 or 0))
-    keep_poll(poll, polls, id)
+    keep_poll(poll, polls, id, unused_s)
 end
 local now, shows = now_ms(), tonumber(redis.call('HGET', poll, 'shows') or 0)
 if now - shows > 60000 then -- a delivery that was given up shows nothing

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Keeps a poll, once for its id; 0 where all the polls that may be open have votes.
 local poll, polls = unpack(KEYS)
-local id, creator, body, options, multiple, most = unpack(ARGV)
+local id, creator, body, options, multiple, most, unused_s, most_s = unpack(ARGV)
 
 -- Ends the oldest open poll without a vote: nobody may ever have seen it, where the turn that started it was given up.
 local function drop_unused()
@@ -23,7 +23,7 @@ redis.call('ZREMRANGEBYSCORE', polls, '-inf', now_ms())
 if redis.call('ZCARD', polls) >= tonumber(most) and not drop_unused() then
     return 0
 end
-local ends = now_ms() + POLLS_S * 1000
+local ends = now_ms() + most_s * 1000
 redis.call('HSET', poll, 'creator', creator, 'body', body, 'options', options, 'multiple', multiple, 'ends', ends)
-keep_poll(poll, polls, id)
+keep_poll(poll, polls, id, unused_s)
 return 1

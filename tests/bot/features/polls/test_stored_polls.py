@@ -8,9 +8,9 @@ from itertools import count
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import Store, StoredPoll, polls
-from bot.store.keys import OPEN_POLLS, POLL_S, Keys
-from bot.store.polls import CLOSE
+from bot.features.polls.store import CLOSE, KIND, OPEN_POLLS, POLL_S, StoredPoll, StoredPolls
+from bot.store import Store
+from bot.store.keys import Keys
 
 HERE = "line:polls:group:C1"
 SHOWN = b'{"shows":"it"}'
@@ -21,7 +21,9 @@ async def start(
     store: Store, poll_id: str = "poll_1", *, creator: str = "boss", multiple: bool = False
 ) -> bool:
     """A poll with three options."""
-    return await store.polls.start(HERE, poll_id, creator, b"body", options=3, multiple=multiple)
+    return await StoredPolls(store).start(
+        HERE, poll_id, creator, b"body", options=3, multiple=multiple
+    )
 
 
 async def vote(
@@ -29,12 +31,12 @@ async def vote(
 ) -> str:
     """A press of a button."""
     press_id = press_id or f"press_{next(presses)}"
-    return await store.polls.press(HERE, poll_id, press_id, person, choice, SHOWN)
+    return await StoredPolls(store).press(HERE, poll_id, press_id, person, choice, SHOWN)
 
 
 async def standing(store: Store, poll_id: str = "poll_1") -> StoredPoll:
     """The poll as it stands."""
-    found = await store.polls.show(HERE, poll_id)
+    found = await StoredPolls(store).show(HERE, poll_id)
     assert isinstance(found, StoredPoll)
     return found
 
@@ -82,11 +84,11 @@ async def test_only_its_creator_closes_a_poll(store: Store) -> None:
     await start(store)
     await vote(store, "ann", 2)
     assert await vote(store, "ann", CLOSE) == "not_yours"
-    assert await store.polls.open_ids(HERE) == ["poll_1"]
+    assert await StoredPolls(store).open_ids(HERE) == ["poll_1"]
     assert [await vote(store, "boss", CLOSE) for _ in range(2)] == ["taken", "over"]
     assert await vote(store, "ben", 1) == "over"
     assert await standing(store) == StoredPoll(b"body", True, 1, (0, 1, 0))
-    assert await store.polls.open_ids(HERE) == []
+    assert await StoredPolls(store).open_ids(HERE) == []
 
 
 async def test_a_press_of_what_there_is_not_changes_nothing(store: Store, redis: Redis) -> None:
@@ -95,7 +97,7 @@ async def test_a_press_of_what_there_is_not_changes_nothing(store: Store, redis:
     await start(store)
     assert await vote(store, "ann", 4) == "gone"
     assert await store.outbox.read(HERE) == []
-    assert await redis.exists(Keys(HERE).poll("poll_2")) == 0
+    assert await redis.exists(f"{Keys(HERE).of(KIND)}:poll_2") == 0
 
 
 async def test_a_burst_of_presses_is_shown_once(store: Store) -> None:
@@ -104,7 +106,7 @@ async def test_a_burst_of_presses_is_shown_once(store: Store) -> None:
     for person in ("ann", "ben", "cem"):
         await vote(store, person, 1)
     assert await store.outbox.read(HERE) == [SHOWN]
-    await store.polls.show(HERE, "poll_1", 0)
+    await StoredPolls(store).show(HERE, "poll_1", 0)
     await vote(store, "dan", 1)
     await vote(store, "boss", CLOSE)
     assert await store.outbox.read(HERE) == [SHOWN, SHOWN]
@@ -114,7 +116,7 @@ async def test_a_delivery_that_was_lost_does_not_silence_a_poll(store: Store, re
     """Somebody was forgotten, whose vote it was to show."""
     await start(store)
     await vote(store, "ann", 1)
-    await redis.hset(Keys(HERE).poll("poll_1"), "shows", 1)
+    await redis.hset(f"{Keys(HERE).of(KIND)}:poll_1", "shows", 1)
     await vote(store, "ben", 1)
     assert await store.outbox.read(HERE) == [SHOWN, SHOWN]
 
@@ -123,11 +125,11 @@ async def test_a_poll_is_not_shown_too_often(store: Store) -> None:
     """The store tells when it may be shown again."""
     await start(store)
     now = await store.now_ms(HERE)
-    assert isinstance(await store.polls.show(HERE, "poll_1", 60_000), StoredPoll)
-    again = await store.polls.show(HERE, "poll_1", 60_000)
+    assert isinstance(await StoredPolls(store).show(HERE, "poll_1", 60_000), StoredPoll)
+    again = await StoredPolls(store).show(HERE, "poll_1", 60_000)
     assert isinstance(again, int)
     assert 60_000 <= again - now < 65_000
-    assert await store.polls.show(HERE, "poll_2", 60_000) is None
+    assert await StoredPolls(store).show(HERE, "poll_2", 60_000) is None
 
 
 async def test_a_call_that_is_repeated_starts_nothing_new(store: Store) -> None:
@@ -154,17 +156,17 @@ async def test_polls_without_votes_keep_nobody_from_starting_one(store: Store) -
         assert await start(store, f"poll_{number}")
     await vote(store, "ann", 1, "poll_0")
     assert await start(store, "poll_more")
-    open_ids = await store.polls.open_ids(HERE)
+    open_ids = await StoredPolls(store).open_ids(HERE)
     assert (len(open_ids), {"poll_0", "poll_1", "poll_2", "poll_more"} - {*open_ids}) == (
         OPEN_POLLS,
         {"poll_1"},
     )
-    assert await store.polls.show(HERE, "poll_1") is None
+    assert await StoredPolls(store).show(HERE, "poll_1") is None
 
 
 async def test_a_poll_has_so_many_voters(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who has voted may still change it."""
-    monkeypatch.setattr(polls, "VOTERS", 2)
+    monkeypatch.setattr("bot.features.polls.store.VOTERS", 2)
     await start(store)
     assert [await vote(store, person, 1) for person in ("ann", "ben", "cem")] == [
         "taken",
@@ -184,3 +186,19 @@ async def test_a_vote_renews_thirty_days(store: Store, redis: Redis) -> None:
         await redis.expire(key, 60)
     await vote(store, "ann", 1)
     assert [POLL_S - 5 < await redis.ttl(key) <= POLL_S for key in keys] == [True, True]
+
+
+async def test_what_is_of_a_person_goes_with_them(store: Store, redis: Redis) -> None:
+    """Found by the index: polls that they have started, and their votes in others. A place takes
+    all of its polls along."""
+    kept = {KIND: StoredPolls(store).withdraw}
+    await start(store, "poll_1", creator="boss")
+    await start(store, "poll_2", creator="ann")
+    await vote(store, "ann", 1)
+    await vote(store, "ben", 2)
+    await store.personal_data.erase_person("line:ann", kept)
+    assert (await standing(store)).counts == (0, 1, 0)
+    assert await StoredPolls(store).show(HERE, "poll_2") is None
+    assert await store.belongings.read("line:ann") == []
+    await store.personal_data.erase_place(HERE, kept)
+    assert await stored(redis) == []

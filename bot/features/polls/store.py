@@ -1,14 +1,18 @@
-"""Polls: each a hash with its body, the count of each option, and what each voter has chosen."""
+"""Polls in the store: each is a hash with its body, the count of each option, and what each voter
+has chosen."""
 
 from __future__ import annotations
 
 from typing import Literal, NamedTuple, cast
 
-from bot.store.belongings import Belongings
-from bot.store.clients import Client, ask
-from bot.store.keys import OPEN_POLLS, POLLS_S, VOTERS, Keys, digest_of, person_of
-from bot.store.scripts import Scripts
+from bot.store import Store, ask
+from bot.store.keys import DAY_S, Keys, digest_of, person_of
 
+KIND = "poll"  # in the index of what belongs to somebody: a conversation, and an id
+OPEN_POLLS = 20  # of one place
+VOTERS = 10_000  # of one poll
+POLL_S = 30 * DAY_S  # a poll, after its last vote …
+POLLS_S = 365 * DAY_S  # … and at most, after its start
 Outcome = Literal["taken", "gone", "over", "not_yours", "full"]
 CLOSE = 0  # in place of an option's number
 
@@ -22,14 +26,14 @@ class StoredPoll(NamedTuple):
     counts: tuple[int, ...]
 
 
-class Polls:
+class StoredPolls:
     """Polls by conversation and id. They expire ``POLL_S`` after their last vote, at most
     ``POLLS_S`` after they began. Bodies are the caller's."""
 
-    def __init__(self, client: Client, scripts: Scripts, belongings: Belongings) -> None:
-        self._client = client
-        self._scripts = scripts
-        self._belongings = belongings
+    def __init__(self, store: Store) -> None:
+        self._client = store.client
+        self._scripts = store.scripts
+        self._belongings = store.belongings
 
     async def start(
         self,
@@ -51,8 +55,9 @@ class Polls:
         for owner in (person, conversation):
             await self._belongings.add(owner, _entry(conversation, poll_id), POLLS_S)
         arguments = [poll_id, digest_of(person), body, options, int(multiple), OPEN_POLLS]
-        poll = {"poll": Keys(conversation).poll(poll_id)}
-        return bool(await self._scripts.run("start_poll", conversation, arguments, poll))
+        arguments += [POLL_S, POLLS_S]
+        poll = {"poll": _key(conversation, poll_id)}
+        return bool(await self._scripts.run("polls.start", conversation, arguments, poll))
 
     async def press(
         self,
@@ -74,19 +79,20 @@ class Polls:
             ``taken``, or why not: the poll is ``gone`` or ``over``, has all its voters, or somebody
             else closes it.
         """
-        keys, voter = Keys(conversation), person_of(conversation, person)
+        voter = person_of(conversation, person)
         await self._belongings.add(voter, _entry(conversation, poll_id), POLLS_S)
-        arguments = [conversation, poll_id, digest_of(voter), choice, VOTERS, delivery]
-        others = {"seen": keys.seen(press_id), "poll": keys.poll(poll_id)}
-        found: bytes = await self._scripts.run("vote", conversation, arguments, others)
+        arguments = [conversation, poll_id, digest_of(voter), choice, VOTERS, delivery, POLL_S]
+        others = {"seen": Keys(conversation).seen(press_id), "poll": _key(conversation, poll_id)}
+        found: bytes = await self._scripts.run("polls.vote", conversation, arguments, others)
         return cast(Outcome, found.decode())
 
-    async def withdraw(self, conversation: str, poll_id: str, person: str) -> None:
-        """Delete a poll that somebody has started; of another one, what they have voted. Channel
-        and id say who; nobody: delete it."""
-        poll = {"poll": Keys(conversation).poll(poll_id)}
+    async def withdraw(self, person: str, entry: str) -> None:
+        """Delete a poll that somebody has started; of another one, what they have voted
+        (``bot.conversation.feature.Erase``)."""
+        conversation, _, poll_id = entry.rpartition(" ")
+        poll = {"poll": _key(conversation, poll_id)}
         arguments = [poll_id, digest_of(person) if person else ""]
-        await self._scripts.run("withdraw_vote", conversation, arguments, poll)
+        await self._scripts.run("polls.withdraw", conversation, arguments, poll)
 
     async def show(
         self, conversation: str, poll_id: str, pause_ms: int | None = None
@@ -102,8 +108,8 @@ class Polls:
             may be shown again.
         """
         pause = "" if pause_ms is None else pause_ms
-        poll = Keys(conversation).poll(poll_id)
-        found = await self._scripts.call("show_poll", [poll], [pause])
+        poll = _key(conversation, poll_id)
+        found = await self._scripts.call("polls.show", [poll], [pause])
         if not isinstance(found, list):
             return found if found is None else int(found)
         body, closed, voters, counts = found
@@ -116,4 +122,9 @@ class Polls:
 
 
 def _entry(conversation: str, poll_id: str) -> str:
-    return f"poll {conversation} {poll_id}"
+    return f"{KIND} {conversation} {poll_id}"
+
+
+def _key(conversation: str, poll_id: str) -> str:
+    """The key of a poll; the key ``polls`` tells which are open."""
+    return f"{Keys(conversation).of(KIND)}:{poll_id}"

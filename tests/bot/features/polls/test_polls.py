@@ -17,14 +17,14 @@ from bot.conversation.intake import Intake
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.features.polls import Polls
 from bot.features.polls.poll import VOTE, Poll, read_cards, read_poll
+from bot.features.polls.store import OPEN_POLLS, StoredPolls
 from bot.features.polls.tool_polls import FULL, NO_WORDS, ONE, ToolPolls
+from bot.features.polls.tools import StartPoll
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.store.keys import OPEN_POLLS
 from bot.telemetry import Metrics
 from bot.transcript import Author, Message, ToolCall, ToolResult
 from tests.bot.harness import HERE, Harness, process_later, texts, words
-from toolset.poll import StartPoll
 from toolset.tool import ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
@@ -58,7 +58,7 @@ async def first_poll(harness: Harness) -> Poll:
     await harness.runner.process(HERE, "u1")
     card = harness.box.delivered[0].reply.card
     assert card
-    poll = await read_poll(harness.store, HERE, card.key)
+    poll = await read_poll(StoredPolls(harness.store), HERE, card.key)
     assert isinstance(poll, Poll)
     assert poll.card(texts()) == card
     return poll
@@ -79,11 +79,11 @@ async def test_the_answer_brings_the_poll(store: Store) -> None:
     [first_result, second_result] = harness.model.requests[1].messages[-1].results
     assert [first_result.response, second_result.response] == [{"poll": poll.id}, {"error": ONE}]
     messages = await read_history(store, HERE)
-    assert await read_cards(store, texts(), HERE, messages) == [poll.card(texts())]
+    assert await read_cards(StoredPolls(store), texts(), HERE, messages) == [poll.card(texts())]
     assert await harness.intake(HERE, pressing(poll, 0, "u1"))
     closed = replace(poll, is_closed=True).card(texts())
-    assert await read_cards(store, texts(), HERE, messages) == [closed]
-    assert await read_cards(store, texts(), HERE, ()) == []
+    assert await read_cards(StoredPolls(store), texts(), HERE, messages) == [closed]
+    assert await read_cards(StoredPolls(store), texts(), HERE, ()) == []
 
 
 async def test_a_press_starts_no_turn(store: Store) -> None:
@@ -195,7 +195,7 @@ async def test_what_cannot_be_asked_is_said(store: Store) -> None:
     """No visible words, an option twice, too many open polls with votes."""
 
     def polls() -> ToolPolls:
-        return ToolPolls(store, HERE, "u1", "en")
+        return ToolPolls(StoredPolls(store), HERE, "u1", "en")
 
     for question, options in (
         ("\u200b", ["a", "b"]),
@@ -205,9 +205,10 @@ async def test_what_cannot_be_asked_is_said(store: Store) -> None:
         with pytest.raises(ToolError) as reported:
             await polls().start(question, options, multiple=False, idempotency_key="k")
         assert str(reported.value) == NO_WORDS
+    stored = StoredPolls(store)
     for number in range(OPEN_POLLS):
         poll_id = await polls().start("?", ["a", "b"], multiple=False, idempotency_key=f"k{number}")
-        assert await store.polls.press(HERE, poll_id, f"p{number}", "u2", 1, b"{}") == "taken"
+        assert await stored.press(HERE, poll_id, f"p{number}", "u2", 1, b"{}") == "taken"
     full = polls()
     for key in ("more", "again"):  # what was not started does not count as the poll of its answer
         with pytest.raises(ToolError) as reported:
@@ -217,7 +218,7 @@ async def test_what_cannot_be_asked_is_said(store: Store) -> None:
 
 async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     """The answer stands without it."""
-    await store.polls.start(HERE, "poll_1", "u1", b"?", options=2, multiple=False)
+    await StoredPolls(store).start(HERE, "poll_1", "u1", b"?", options=2, multiple=False)
     failed = ToolResult("c1", "start_poll", {"error": "full"}, is_error=True)
     result = ToolResult("c2", "start_poll", {"poll": "poll_1"})
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
@@ -233,4 +234,4 @@ async def test_forget_me_takes_votes_and_polls(store: Store) -> None:
     await harness.intake(HERE, pressing(poll, 1))
     assert await harness.intake(HERE, InboundEvent(words("m2", "/forget me"), "address"))
     await harness.runner.process(HERE, "u1")
-    assert await read_poll(store, HERE, poll.id) is None
+    assert await read_poll(StoredPolls(store), HERE, poll.id) is None

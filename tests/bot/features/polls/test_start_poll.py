@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 
+from bot.features.polls.tool_polls import ToolPolls
+from bot.features.polls.tools import StartPoll
 from tests.toolset.contexts import context, http_client
-from toolset.poll import StartPoll
 from toolset.tool import NoConfig, Tool, ToolOutcome, ValidatedTool, read_schemas
 
 FOOD = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
 
 
 class PollsInMemory:
-    """Polls of one place (``toolset.stores.Polls``).
+    """Polls of one place (``ToolPolls``).
 
     Attributes:
         asked: the last call.
@@ -37,7 +38,7 @@ async def call(polls: PollsInMemory | None, **arguments: Any) -> ToolOutcome:
     async with http_client() as http:
         tool: Tool = StartPoll.create(http, NoConfig())
     return await ValidatedTool(tool, *read_schemas(tool.name)).call(
-        arguments, replace(context(), polls=polls)
+        arguments, replace(context(), stores={ToolPolls: polls})
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from bot.features.polls.tool_polls import ToolPolls
 from toolset.titles import Words
 from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
@@ -32,9 +33,10 @@ class StartPoll(NoSettings):
             ToolError: too many are open, an option has no words or comes twice, or the store cannot
                 take it.
         """
-        if context.polls is None:
+        polls = context.store(ToolPolls)
+        if polls is None:
             raise ToolError(NOWHERE)
-        poll_id = await context.polls.start(
+        poll_id = await polls.start(
             arguments["question"],
             arguments["options"],
             multiple=arguments.get("multiple", False),
