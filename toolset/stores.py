@@ -6,13 +6,16 @@ A second call with the same ``idempotency_key`` changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Protocol
 
-NO_STORES: Mapping[type[Any], Any] = MappingProxyType({})
+FindStore = Callable[[type[Any]], Any]  # finds what a feature keeps, by its class; None if nothing
+
+
+def find_no_store(kind: type[Any]) -> None:
+    """Find nothing (``FindStore``)."""
 
 
 class Facts(Protocol):

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from toolset.schema import BadSchema, Schema, is_deeper, shortened
 from toolset.shares import Shares
 from toolset.shown import Card, ModelUse, Shown, ToolFile, bounded_card, bounded_choices
-from toolset.stores import NO_STORES, Facts, Lists, Reminders, Uses
+from toolset.stores import Facts, FindStore, Lists, Reminders, Uses, find_no_store
 from toolset.titles import Words, complaint, words_in
 
 Risk = Literal["low", "high"]
@@ -133,7 +133,7 @@ class ToolContext:
         reminders: None where there is no conversation, as on the command line.
         facts: of the user in this place; None where nobody is known to ask.
         lists: of this place; None where nothing is stored.
-        stores: what features keep for the user and this place, by class; see ``store``.
+        find_store: finds what features keep for the user and this place; see ``store``.
         uses: None on the command line, where nothing is counted.
         newest_picture: type and content of the newest picture of the conversation, sent or made;
             None if there is none.
@@ -152,14 +152,15 @@ class ToolContext:
     reminders: Reminders | None = None
     facts: Facts | None = None
     lists: Lists | None = None
-    stores: Mapping[type[Any], Any] = NO_STORES
+    find_store: FindStore = find_no_store
     uses: Uses | None = None
     newest_picture: Callable[[], Awaitable[tuple[str, bytes] | None]] = no_picture
     shows_pictures: bool = True
 
     def store(self, kind: type[T]) -> T | None:
         """What a feature keeps for the user here; None where it keeps nothing."""
-        return self.stores.get(kind)
+        found: T | None = self.find_store(kind)
+        return found
 
     @property
     def zone(self) -> ZoneInfo:

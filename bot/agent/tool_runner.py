@@ -228,7 +228,7 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         facts=context.stores.facts,
         lists=context.stores.lists,
         uses=context.stores.uses,
-        stores=context.stores.of_features,
+        find_store=context.stores.find,
         newest_picture=turn.newest_picture,
         shows_pictures=context.shows_pictures,
     )

@@ -34,7 +34,7 @@ from bot.transcript import (
     without_quotes,
 )
 from toolset.shown import ModelUse, ToolFile
-from toolset.stores import NO_STORES, Facts, Lists, Reminders, Uses
+from toolset.stores import Facts, FindStore, Lists, Reminders, Uses, find_no_store
 from toolset.tool import ToolDefinition
 
 NOBODY = Author()
@@ -158,7 +158,7 @@ class ToolStores:
     reminders: Reminders | None = None
     files: KeepFiles | None = None
     uses: Uses | None = None
-    of_features: Mapping[type[Any], Any] = NO_STORES
+    find: FindStore = find_no_store
 
 
 @dataclass(frozen=True, slots=True)

@@ -333,7 +333,7 @@ class Answerer:
             reminders_of(self._services, lease.conversation, events[-1], author),
             files=ToolFiles(self._store.files, lease.conversation, author.id),
             uses=ToolUses(self._services.budgets, lease.conversation, author.id),
-            of_features=self._services.features.tool_stores(request),
+            find=self._services.features.find_store(request),
         )
         context = TurnContext(
             conversation=lease.conversation,

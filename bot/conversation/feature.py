@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, Reply
 from bot.store import Erase
 from bot.transcript import Author, Message
+from toolset.stores import FindStore
 
 NO_ACTIONS: Mapping[str, Accept] = MappingProxyType({})
 NOTHING_KEPT: Mapping[str, Erase] = MappingProxyType({})
+NO_STORES: Mapping[type[Any], Any] = MappingProxyType({})
 
 
 class TurnRequest(NamedTuple):
@@ -20,6 +22,9 @@ class TurnRequest(NamedTuple):
     conversation: str
     event: InboundEvent
     author: Author
+
+
+MakeStore = Callable[[TurnRequest], Any]
 
 
 class AnsweredTurn(NamedTuple):
@@ -47,15 +52,14 @@ class Feature:
             before the platform gets its answer.
         kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),
             each with what deletes it.
+        tool_stores: what the feature's tools may keep for the asker of a turn, by the class by
+            which they ask for it (``toolset.tool.ToolContext.store``), each with its maker; None
+            where the asker may keep nothing. It is made at the first call that asks.
     """
 
     actions: Mapping[str, Accept] = NO_ACTIONS
     kept: Mapping[str, Erase] = NOTHING_KEPT
-
-    def tool_store(self, request: TurnRequest) -> object | None:
-        """What the feature's tools may keep for the asker, which they find by its class
-        (``toolset.tool.ToolContext.store``)."""
-        return None
+    tool_stores: Mapping[type[Any], MakeStore] = NO_STORES
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with what the turn's messages have brought about."""
@@ -83,7 +87,7 @@ class Features:
     def __init__(self) -> None:
         self.actions: dict[str, Accept] = {}
         self.kept: dict[str, Erase] = {}
-        self._tool_store: list[Feature] = []
+        self._tool_stores: dict[type[Any], MakeStore] = {}
         self._after_answer: list[Feature] = []
         self._before_delivery: list[Feature] = []
         self._cards: list[Feature] = []
@@ -94,8 +98,8 @@ class Features:
         for feature in features:
             self.actions.update(feature.actions)
             self.kept.update(feature.kept)
+            self._tool_stores.update(feature.tool_stores)
             for hook, called in (
-                (Feature.tool_store, self._tool_store),
                 (Feature.after_answer, self._after_answer),
                 (Feature.before_delivery, self._before_delivery),
                 (Feature.cards, self._cards),
@@ -104,10 +108,17 @@ class Features:
                 if getattr(type(feature), hook.__name__) is not hook:
                     called.append(feature)
 
-    def tool_stores(self, request: TurnRequest) -> dict[type[Any], Any]:
-        """The stores of a turn's tools, by class; see ``Feature.tool_store``."""
-        found = (feature.tool_store(request) for feature in self._tool_store)
-        return {type(store): store for store in found if store is not None}
+    def find_store(self, request: TurnRequest) -> FindStore:
+        """What a turn's tools ask for their stores, see ``Feature.tool_stores``; each is made once
+        for the turn."""
+        made: dict[type[Any], Any] = {}
+
+        def find(kind: type[Any]) -> Any:
+            if kind not in made and kind in self._tool_stores:
+                made[kind] = self._tool_stores[kind](request)
+            return made.get(kind)
+
+        return find
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""

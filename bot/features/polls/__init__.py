@@ -25,9 +25,11 @@ class Polls(Feature):
         self._polls = StoredPolls(services.store)
         self.actions = {VOTE: Votes(services, self._polls)}
         self.kept = {KIND: self._polls.withdraw}
+        self.tool_stores = {ToolPolls: self._polls_of}
 
-    def tool_store(self, request: TurnRequest) -> ToolPolls | None:
-        """None for somebody unknown, who could not close a poll, and where answers show none."""
+    def _polls_of(self, request: TurnRequest) -> ToolPolls | None:
+        """What the tool may start: nothing for somebody unknown, who could not close a poll, and
+        where answers show none."""
         channel = self._services.channel(request.conversation)
         if (
             channel is None

@@ -63,7 +63,7 @@ async def test_without_features_everything_stays_as_it_is() -> None:
     for installed in ((), (Feature(),)):
         features = Features()
         features.install(installed)
-        assert features.tool_stores(REQUEST) == {}
+        assert features.find_store(REQUEST)(Feature) is None
         assert await features.after_answer(TURN, ANSWER.reply) is ANSWER.reply
         assert await features.before_delivery(HERE, ANSWER) is ANSWER
         assert (await features.cards(HERE, []), features.places(HERE)) == ([], set())

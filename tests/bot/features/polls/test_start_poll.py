@@ -38,7 +38,7 @@ async def call(polls: PollsInMemory | None, **arguments: Any) -> ToolOutcome:
     async with http_client() as http:
         tool: Tool = StartPoll.create(http, NoConfig())
     return await ValidatedTool(tool, *read_schemas(tool.name)).call(
-        arguments, replace(context(), stores={ToolPolls: polls})
+        arguments, replace(context(), find_store={ToolPolls: polls}.get)
     )
 
 
