@@ -6,7 +6,7 @@ A second call with the same ``idempotency_key`` changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
@@ -81,43 +81,6 @@ class Reminders(Protocol):
 
     async def cancel(self, reminder_id: str) -> bool:
         """Delete one; false if there is none with this id."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class ListItem:
-    """One item of a list; its number is its own among all lists of the place."""
-
-    number: int
-    text: str
-    is_done: bool
-
-
-class Lists(Protocol):
-    """The lists of a place, which all its people share.
-
-    Every method raises ``ToolError`` if the store does not answer.
-    """
-
-    async def add(self, name: str, items: Sequence[str], idempotency_key: str) -> list[int]:
-        """Add items to a list; their numbers.
-
-        Raises:
-            ToolError: there is no room for all of them.
-        """
-        ...
-
-    async def show(self, name: str) -> tuple[list[ListItem], list[str]]:
-        """The items of a list, and the names of the place's other lists."""
-        ...
-
-    async def show_with(self, number: int) -> tuple[str, list[ListItem]]:
-        """The name and the items of the list in which an item is; of none if there is no such
-        item."""
-        ...
-
-    async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
-        """Mark items as done or as open; returns the numbers that there are."""
         ...
 
 

@@ -226,7 +226,6 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         deadline=turn.deadline,
         reminders=context.stores.reminders,
         facts=context.stores.facts,
-        lists=context.stores.lists,
         uses=context.stores.uses,
         find_store=context.stores.find,
         newest_picture=turn.newest_picture,

@@ -42,7 +42,6 @@ from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import RESPONSE, RESULT, STARTED, ApprovalRequest, Step
 from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
-from bot.conversation.lists import ToolLists
 from bot.conversation.media import TurnMedia
 from bot.conversation.memory import ToolFacts, facts_message, memory_of
 from bot.conversation.reminders import reminders_of
@@ -323,13 +322,9 @@ class Answerer:
         if background := await inbound.background.message(time_zone):
             history.append(background)
         language = language_for(asked[-1].text, author.locale, defaults.language)
-        lists = ToolLists(
-            self._store.place_lists, attempt.channel.place(lease.conversation), author.id
-        )
         request = TurnRequest(lease.conversation, events[-1], author)
         stores = ToolStores(
             ToolFacts(memory) if memory else None,
-            lists,
             reminders_of(self._services, lease.conversation, events[-1], author),
             files=ToolFiles(self._store.files, lease.conversation, author.id),
             uses=ToolUses(self._services.budgets, lease.conversation, author.id),

@@ -139,6 +139,11 @@ class Services:
         """The channel of a conversation; None if it is off."""
         return self.channels.get(channel_of(conversation))
 
+    def place(self, conversation: str) -> str:
+        """What the conversation shares its people's things with, such as its channel."""
+        channel = self.channel(conversation)
+        return channel.place(conversation) if channel else conversation
+
     def language(self, event: InboundEvent) -> str:
         """The language in which the event's author is answered."""
         text, locale = event.message.text, (event.message.author or NOBODY).locale

@@ -10,6 +10,10 @@ from collections.abc import Callable
 
 from bot.conversation.feature import Feature
 from bot.conversation.services import Services
-from bot.features import feedback, polls
+from bot.features import feedback, lists, polls
 
-FEATURES: tuple[Callable[[Services], Feature], ...] = (feedback.Feedback, polls.Polls)
+FEATURES: tuple[Callable[[Services], Feature], ...] = (
+    feedback.Feedback,
+    polls.Polls,
+    lists.Lists,
+)

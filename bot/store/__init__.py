@@ -15,7 +15,6 @@
     groups          messages that mention nobody
     reminders       what comes at its time
     facts           what people want remembered
-    lists           what the people of a place share
     feedback        what people think of answers
     files           of tool calls, for a day
     kv              small values with a lifetime
@@ -80,7 +79,6 @@ from bot.store.keys import (
 from bot.store.kv import KeyValue
 from bot.store.late_answers import LateAnswers, StoredLateAnswer
 from bot.store.leases import Lease, Leases
-from bot.store.lists import PlaceLists, StoredItem
 from bot.store.live import Live
 from bot.store.memory import MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Bound, Outbox
@@ -124,7 +122,6 @@ __all__ = [
     "Next",
     "Opened",
     "PersonFacts",
-    "PlaceLists",
     "ReopenedTurn",
     "Scope",
     "ServerFacts",
@@ -133,7 +130,6 @@ __all__ = [
     "Store",
     "StoredFile",
     "StoredHistory",
-    "StoredItem",
     "StoredLateAnswer",
     "StoredRating",
     "ToolPins",
@@ -221,14 +217,11 @@ class Store:
             Prefetches(priority.submit_later, priority.submit),
         )
         self.person_facts = PersonFacts(client, scripts, belongings, self.prefetches)
-        self.place_lists = PlaceLists(client, scripts, belongings)
         self.tool_pins = ToolPins(client, scripts)
         self.files = Files(client, scripts, files_bytes)
         self.late_answers = LateAnswers(client, scripts)
         self.feedback = Feedback(client, scripts, belongings)
-        self.personal_data = PersonalData(
-            client, belongings, self.groups, self.place_lists, self.feedback
-        )
+        self.personal_data = PersonalData(client, belongings, self.groups, self.feedback)
         self.budget = Budget(client, scripts, self.prefetches)
         self.live = live
         self.memory = StoreMemory(client)

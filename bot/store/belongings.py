@@ -5,7 +5,6 @@ and what it names, each without spaces:
 
     own, shared   conversation         where they have written, alone or with others
     facts         place and person     what they want remembered there
-    lists         place                where they have added items
     rating        day and turn         of an answer
     background    conversation         a group where they have written without calling the bot
     value         name                 a value of ``kv``

@@ -12,7 +12,7 @@ from __future__ import annotations
 from hashlib import sha256
 from zlib import crc32
 
-FORMAT = 6  # of everything stored; every change of it raises the number
+FORMAT = 7  # of everything stored; every change of it raises the number
 SHARDS = 16
 DAY_S = 86_400
 
@@ -28,13 +28,11 @@ BACKGROUND_S = 3_600  # unmentioned messages of a group
 INTERPRETER_S = 30 * DAY_S  # the languages of a group's interpreter, after its last message
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
-LISTS_S = 365 * DAY_S  # lists of a place, likewise
 LATE_ANSWERS = 20  # of one conversation
 FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one; so long they can come
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 BACKGROUND_MESSAGES = 20  # of one group, the newest
-LIST_ITEMS = 300  # of all lists of one place
 RATINGS = 20_000  # of one day's answers
 FACTS = 100  # of one person in one place
 FACT_CHARACTERS = 200
@@ -184,11 +182,6 @@ def index_key(digest: str) -> str:
 def facts_key(place: str, person: str) -> str:
     """The key of a person's facts in a place."""
     return f"{_shard_prefix(shard_of(place))}facts:{place}:{person}"
-
-
-def lists_key(place: str) -> str:
-    """The key of all lists of a place."""
-    return f"{_shard_prefix(shard_of(place))}lists:{place}"
 
 
 def reminders_of_key(person: str) -> str:

@@ -14,10 +14,8 @@ from bot.store.keys import (
     PERSON_VALUES,
     facts_key,
     kv_key,
-    lists_key,
     reminders_of_key,
 )
-from bot.store.lists import PlaceLists
 
 ERASE_S = 60.0
 # Deletes what an entry of the index names of a person (channel and id), or all of it, for "".
@@ -32,25 +30,22 @@ class PersonalData:
         client: Client,
         belongings: Belongings,
         groups: Groups,
-        lists: PlaceLists,
         feedback: Feedback,
     ) -> None:
         self._client = client
         self._belongings = belongings
         self._groups = groups
-        self._lists = lists
         self._feedback = feedback
         # By the kind of an entry: deletes what the entry of an owner names.
         self._kinds: Mapping[str, Erase] = {
             "facts": self._erase_facts,
-            "lists": lambda owner, place: self._lists.withdraw(place, owner),
             "rating": self._withdraw_rating,
             "background": self._withdraw_background,
             "value": lambda _, name: self._delete([kv_key(name)]),
         }
 
     async def erase_person(self, person: str, kept: Mapping[str, Erase]) -> None:
-        """Delete a person's facts, list items, ratings, unmentioned messages, cached profile and
+        """Delete a person's facts, ratings, unmentioned messages, cached profile and
         number of reminders, wherever these are, and what features keep.
 
         Args:
@@ -67,7 +62,6 @@ class PersonalData:
         """Delete what everybody has stored in a place or a conversation beside its history."""
         keys = [kv_key(f"{kind}:{place}") for kind in CONVERSATION_VALUES]
         keys += [reminders_of_key(place), reminders_of_key(f"{place}:hourly")]
-        keys.append(lists_key(place))
         async with translate_errors(ERASE_S):
             await self._delete(keys)
             await self._erase_entries(place, "", kept)

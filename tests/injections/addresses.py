@@ -15,6 +15,7 @@ from bot.agent.provenance import Provenance
 from bot.agent.turn import Turn
 from bot.channels import InboundEvent, Take
 from bot.conversation.services import Policy
+from bot.features.lists.tools import AddToList, ShowList
 from bot.file_types import TEXT
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -35,7 +36,6 @@ from tests.fakes.tools import ANY_OBJECT, Echo
 from tests.injections.obeying import texts_in
 from toolset.choices import OfferChoices
 from toolset.read_web_page import ReadWebPage
-from toolset.shared_lists import AddToList, ShowList
 from toolset.tool import EVERY, ToolContext, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 from toolset.webpage.fetch import Document, PageFetcher

@@ -9,6 +9,7 @@ import pytest
 from bot.agent.loop import Agent
 from bot.agent.provenance import Provenance
 from bot.agent.turn import Turn, TurnContext
+from bot.features.lists.tools import AddToList
 from bot.live_events import AnswerText, NoWatcher
 from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics
@@ -30,7 +31,6 @@ from bot.transcript import (
 )
 from tests.bot.agent.test_loop import Notes
 from tests.fakes.tools import Echo, tool_map
-from toolset.shared_lists import AddToList
 from toolset.tool import EVERY, ValidatedTool, read_schemas
 
 ME, TARO = Author("u1", "Hanako"), Author("u2", "Taro")

@@ -15,6 +15,7 @@ from redis import RedisError, exceptions
 from redis.asyncio import Redis
 
 from bot.errors import SettingsError, StoreUnavailable
+from bot.features.lists.store import StoredLists
 from bot.features.polls.store import StoredPolls
 from bot.store import Accepted, FileOwner, Store, open_store
 from bot.store.clients import translate_errors
@@ -137,8 +138,8 @@ async def test_a_full_store_lets_a_turns_tools_store_what_they_need(
 ) -> None:
     """It is little, and bounded; a file, which is not, is refused."""
     async with full(redis):
-        await store.place_lists.add(HERE, "u1", "shopping", ["milk"], "k1")
-        assert await store.place_lists.tick(HERE, [1], done=True) == [1]
+        await StoredLists(store).add(HERE, "u1", "shopping", ["milk"], "k1")
+        assert await StoredLists(store).tick(HERE, [1], done=True) == [1]
         assert await store.person_facts.remember(HERE, "u1", "likes tea") == 1
         assert await StoredPolls(store).start(
             HERE, "poll_1", "u1", b"{}", options=2, multiple=False

@@ -36,7 +36,6 @@ async def store_everything(store: Store, person: str) -> None:
     """One of each kind of thing that a person leaves beside conversations."""
     author = person.partition(":")[2]
     await store.person_facts.remember(GROUP, author, "likes tea")
-    await store.place_lists.add(GROUP, author, "shopping", [f"milk for {author}"], f"k {author}")
     rating = StoredRating(f"turn_{author}", 1, True, b"{}")
     await store.feedback.rate("2026-11-24", person, rating)
     await store.groups.receive(GROUP, author, now_ms(), f"words of {author}".encode())
@@ -62,7 +61,6 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     during = await dumped(redis)
     assert {name for name in during if during[name] != before.get(name)} >= {
         f"facts:{GROUP}:ann",
-        f"lists:{GROUP}",
         "feedback:2026-11-24",
         f"background:{GROUP}",
         "reminders_of:line:ann",
@@ -71,16 +69,15 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     await store.personal_data.erase_person(ANN, {})
     await store.personal_data.erase_place("line:bot:user:ann", {})
     after = await dumped(redis)
-    # The group's index and its numbers belong to everybody.
-    shared = ("index:", "seen:", "lists:", "due")
+    # The group's index belongs to everybody.
+    shared = ("index:", "seen:", "due")
     left = [name for name in after if after[name] != before.get(name)]
     assert [name for name in left if not name.startswith(shared)] == []
-    assert [item.text for item in await store.place_lists.read(GROUP)] == ["milk for ben"]
     assert await store.belongings.read(ANN) == []
-    assert len(await store.belongings.read(BEN)) == 6
+    assert len(await store.belongings.read(BEN)) == 5
 
 
-@pytest.mark.parametrize("kind", ["facts", "lists", "question"])
+@pytest.mark.parametrize("kind", ["facts", "question"])
 async def test_what_everybody_has_stored_in_a_place_goes_with_it(
     store: Store, redis: Redis, kind: str
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from bot.channels import InboundEvent
 from bot.conversation.reminders import ReminderClock, read_reminder
 from bot.conversation.services import ConversationSettings, Policy
+from bot.features.lists.tools import AddToList, ShowList
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import load
@@ -28,7 +29,6 @@ from tests.fakes.slack_events import (
 )
 from tests.fakes.tools import Launch
 from toolset.reminders import SetReminder
-from toolset.shared_lists import AddToList, ShowList
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 

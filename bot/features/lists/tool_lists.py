@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bot.conversation.memory import one_line, store_errors_for_model
-from bot.store import PlaceLists, StoredItem
-from toolset.stores import ListItem
+from bot.features.lists.store import StoredItem, StoredLists
 from toolset.tool import ToolError
 
 MOST_NAMES = 20  # other lists that a model reads of
@@ -17,10 +16,9 @@ NO_WORDS = "invalid parameters: write the list's name and its items in words"
 
 
 class ToolLists:
-    """The lists of one place (``toolset.stores.Lists``); the items remember who added them, for
-    ``/forget me``."""
+    """The lists of one place; the items remember who added them, for ``/forget me``."""
 
-    def __init__(self, lists: PlaceLists, place: str, author: str) -> None:
+    def __init__(self, lists: StoredLists, place: str, author: str) -> None:
         self._lists = lists
         self._place = place
         self._author = author
@@ -42,7 +40,7 @@ class ToolLists:
             raise ToolError(NO_ROOM.format(added=sum(map(bool, numbers)), asked=len(numbers)))
         return numbers
 
-    async def show(self, name: str) -> tuple[list[ListItem], list[str]]:
+    async def show(self, name: str) -> tuple[list[StoredItem], list[str]]:
         """The items of a list, and the names of the place's other lists.
 
         Raises:
@@ -52,7 +50,7 @@ class ToolLists:
         others = dict.fromkeys(item.list_name for item in stored if item.list_name != plain)
         return _items(stored, plain), list(others)[-MOST_NAMES:]
 
-    async def show_with(self, number: int) -> tuple[str, list[ListItem]]:
+    async def show_with(self, number: int) -> tuple[str, list[StoredItem]]:
         """The name and the items of the list in which an item is; of none if there is no such item.
 
         Raises:
@@ -76,12 +74,8 @@ class ToolLists:
             return await self._lists.read(self._place)
 
 
-def _items(stored: Iterable[StoredItem], name: str) -> list[ListItem]:
-    return [
-        ListItem(item.number, item.text, item.is_ticked)
-        for item in stored
-        if item.list_name == name
-    ]
+def _items(stored: Iterable[StoredItem], name: str) -> list[StoredItem]:
+    return [item for item in stored if item.list_name == name]
 
 
 def _plain(name: str) -> str:

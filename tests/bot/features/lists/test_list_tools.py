@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
+from bot.features.lists.store import StoredItem
+from bot.features.lists.tool_lists import ToolLists
+from bot.features.lists.tools import AddToList, ShowList, Tick
 from tests.toolset.contexts import context, http_client
-from toolset.shared_lists import AddToList, ShowList, Tick
 from toolset.shown import Card
-from toolset.stores import ListItem
 from toolset.tool import NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
 
 SHOPPING = Card("shopping", (("1", "☑ milk"),))
 
 
 class ListsInMemory:
-    """Lists of one place (``toolset.stores.Lists``).
+    """Lists of one place (``ToolLists``).
 
     Attributes:
         asked: the last call.
@@ -34,17 +35,19 @@ class ListsInMemory:
         self.asked = (name, items, idempotency_key)
         return [number for number, _ in enumerate(items, 1)]
 
-    async def show(self, name: str) -> tuple[list[ListItem], list[str]]:
+    async def show(self, name: str) -> tuple[list[StoredItem], list[str]]:
         if self.is_away:
             raise ToolError("the store does not answer")
         if name == "long":
-            return [ListItem(number, f"item {number}", number < 10) for number in range(1, 31)], []
-        return [ListItem(1, "milk", True)] if name == "shopping" else [], ["todo"]
+            return [
+                StoredItem(number, name, f"item {number}", number < 10) for number in range(1, 31)
+            ], []
+        return [StoredItem(1, "shopping", "milk", True)] if name == "shopping" else [], ["todo"]
 
-    async def show_with(self, number: int) -> tuple[str, list[ListItem]]:
+    async def show_with(self, number: int) -> tuple[str, list[StoredItem]]:
         if self.is_away:
             raise ToolError("the store does not answer")
-        return "shopping", [ListItem(number, "milk", True)]
+        return "shopping", [StoredItem(number, "shopping", "milk", True)]
 
     async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
         self.asked = (numbers, done)
@@ -58,7 +61,7 @@ async def call(
     async with http_client() as http:
         tool: Tool = kind.create(http, NoConfig())
     return await ValidatedTool(tool, *read_schemas(tool.name)).call(
-        arguments, replace(context(), lists=lists)
+        arguments, replace(context(), find_store={ToolLists: lists}.get)
     )
 
 

@@ -8,10 +8,13 @@ from typing import Any, NamedTuple
 
 from msgspec.json import Decoder, Encoder
 
-from bot.store.belongings import Belongings
-from bot.store.clients import Client, translate_errors
-from bot.store.keys import LIST_ITEMS, LISTS_S, digest_of, lists_key, person_of
-from bot.store.scripts import Scripts
+from bot.store import Store
+from bot.store.clients import translate_errors
+from bot.store.keys import DAY_S, Keys, digest_of, person_of
+
+KIND = "lists"  # in the index of what belongs to somebody, with a place
+LISTS_S = 365 * DAY_S  # lists of a place, after their last use
+LIST_ITEMS = 300  # of all lists of one place
 
 # A value is ``digest mark author JSON``: of the idempotency key, 1 if it is ticked, of who added
 # it, list and text. A new item takes the room of the oldest ticked one.
@@ -32,13 +35,13 @@ class StoredItem(NamedTuple):
     is_ticked: bool
 
 
-class PlaceLists:
+class StoredLists:
     """Lists by place. They expire ``LISTS_S`` after they were last read or changed."""
 
-    def __init__(self, client: Client, scripts: Scripts, belongings: Belongings) -> None:
-        self._client = client
-        self._scripts = scripts
-        self._belongings = belongings
+    def __init__(self, store: Store) -> None:
+        self._client = store.client
+        self._scripts = store.scripts
+        self._belongings = store.belongings
 
     async def read(self, place: str) -> list[StoredItem]:
         """All items of a place, oldest first."""
@@ -54,13 +57,14 @@ class PlaceLists:
             Their numbers; 0 for an item without room among ``LIST_ITEMS``.
         """
         person = person_of(place, author)
-        await self._belongings.add(person, _entry(place), LISTS_S)
+        for owner in (person, place):
+            await self._belongings.add(owner, _entry(place), LISTS_S)
         by = digest_of(person)
         arguments: list[Any] = [LISTS_S, LIST_ITEMS]
         for position, text in enumerate(texts):
             begin = f"{digest_of(f'{idempotency_key}:{position}')} 0 {by} "
             arguments += ("", begin.encode() + encode((list_name, text)))
-        numbers = await self._scripts.call("write_items", [lists_key(place)], arguments)
+        numbers = await self._scripts.call("write_items", [_key(place)], arguments)
         return [int(number) for number in numbers]
 
     async def tick(self, place: str, numbers: Sequence[int], *, done: bool) -> list[int]:
@@ -71,24 +75,29 @@ class PlaceLists:
             if value := stored.get(number):
                 mark = TICKED if done else OPEN
                 arguments += (number, value[: MARK.start] + mark + value[MARK.stop :])
-        found = await self._scripts.call("write_items", [lists_key(place)], arguments)
+        found = await self._scripts.call("write_items", [_key(place)], arguments)
         return [int(number) for number in found if number]
 
     async def _read(self, place: str) -> dict[int, bytes]:
         """The values by number. Reading lists is their use."""
-        key = lists_key(place)
+        key = _key(place)
         async with translate_errors():
             requests = [("EXPIRE", key, LISTS_S), ("HGETALL", key)]
             _, stored = await self._client.execute_each(requests)
         items = {int(field): value for field, value in stored.items() if field != b"last"}
-        for author in {value[AUTHOR].decode() for value in items.values()}:
-            _ = self._belongings.renew_later(author, [_entry(place)], LISTS_S)
+        if items:
+            authors = {value[AUTHOR].decode() for value in items.values()}
+            for owner in (digest_of(place), *authors):
+                _ = self._belongings.renew_later(owner, [_entry(place)], LISTS_S)
         return items
 
-    async def withdraw(self, place: str, person: str) -> None:
-        """Delete the items that somebody has added; channel and id say who."""
-        author, key = digest_of(person).encode(), lists_key(place)
+    async def withdraw(self, person: str, place: str) -> None:
+        """Delete the items that somebody has added, or all of them (``bot.store.Erase``)."""
+        author, key = digest_of(person).encode(), _key(place)
         async with translate_errors():
+            if not person:
+                await self._client.execute_soon(("DEL", key))
+                return
             stored = await self._client.execute_soon(("HGETALL", key))
             theirs = [field for field, value in stored[0].items() if value[AUTHOR] == author]
             if theirs:
@@ -102,4 +111,8 @@ def _item(number: int, value: bytes) -> StoredItem:
 
 
 def _entry(place: str) -> str:
-    return f"lists {place}"
+    return f"{KIND} {place}"
+
+
+def _key(place: str) -> str:
+    return Keys(place).of(KIND)

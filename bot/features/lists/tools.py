@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, ClassVar
 
+from bot.features.lists.store import StoredItem
+from bot.features.lists.tool_lists import ToolLists
 from toolset.shown import MOST_ROWS, Card, Shown
-from toolset.stores import ListItem, Lists
 from toolset.titles import Words, words_in
 from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
@@ -62,7 +63,9 @@ class ShowList(NoSettings):
         """
         name = arguments["list"]
         items, others = await _lists(context).show(name)
-        shown = [{"number": item.number, "text": item.text, "done": item.is_done} for item in items]
+        shown = [
+            {"number": item.number, "text": item.text, "done": item.is_ticked} for item in items
+        ]
         return Shown(
             {"items": shown, "other_lists": others}, card=_card(name, items, context.locale)
         )
@@ -96,11 +99,11 @@ class Tick(NoSettings):
         return Shown({"ticked": ticked})
 
 
-def _card(name: str, items: Sequence[ListItem], locale: str) -> Card | None:
+def _card(name: str, items: Sequence[StoredItem], locale: str) -> Card | None:
     """The list, open items first where it is too long for a card; None for an empty one."""
-    first = sorted(items, key=lambda item: item.is_done) if len(items) > MOST_ROWS else items
+    first = sorted(items, key=lambda item: item.is_ticked) if len(items) > MOST_ROWS else items
     rows = tuple(
-        (str(item.number), f"{'☑' if item.is_done else '☐'} {item.text}")
+        (str(item.number), f"{'☑' if item.is_ticked else '☐'} {item.text}")
         for item in first[:MOST_ROWS]
     )
     more = len(items) - len(rows)
@@ -108,12 +111,13 @@ def _card(name: str, items: Sequence[ListItem], locale: str) -> Card | None:
     return Card(name, rows, note) if rows else None
 
 
-def _lists(context: ToolContext) -> Lists:
+def _lists(context: ToolContext) -> ToolLists:
     """The lists of the place.
 
     Raises:
         ToolError: nothing is stored for this call.
     """
-    if context.lists is None:
+    lists = context.store(ToolLists)
+    if lists is None:
         raise ToolError(NOWHERE)
-    return context.lists
+    return lists

@@ -9,14 +9,13 @@ import pytest
 
 from bot.agent.tool_runner import CARD_SHOWN
 from bot.channels import InboundEvent
-from bot.conversation.lists import MOST_NAMES, ToolLists
+from bot.features.lists.store import LIST_ITEMS, StoredItem, StoredLists
+from bot.features.lists.tool_lists import MOST_NAMES, ToolLists
+from bot.features.lists.tools import AddToList, ShowList, Tick
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.store.keys import LIST_ITEMS
 from bot.transcript import ToolCall
 from tests.bot.harness import HERE, Harness, words
-from toolset.shared_lists import AddToList, ShowList, Tick
-from toolset.stores import ListItem
 from toolset.tool import ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
@@ -64,9 +63,9 @@ async def test_a_group_shares_its_lists(store: Store) -> None:
 
 async def test_names_ignore_case_and_invisible_characters(store: Store) -> None:
     """Items keep their case; the names of other lists are told, the newest of many."""
-    lists = ToolLists(store.place_lists, ROOM, "u1")
+    lists = ToolLists(StoredLists(store), ROOM, "u1")
     await lists.add("Shop\u200bping ", ["Milk\u202e"], "k")
-    assert await lists.show("SHOPPING") == ([ListItem(1, "Milk", False)], [])
+    assert await lists.show("SHOPPING") == ([StoredItem(1, "shopping", "Milk", False)], [])
     for number in range(MOST_NAMES + 1):
         await lists.add(f"list {number}", ["x"], f"k{number}")
     assert (await lists.show("nothing"))[1] == [
@@ -76,7 +75,7 @@ async def test_names_ignore_case_and_invisible_characters(store: Store) -> None:
 
 async def test_what_cannot_be_added_is_said(store: Store) -> None:
     """Nothing visible, and beyond the room how many were added."""
-    lists = ToolLists(store.place_lists, ROOM, "u1")
+    lists = ToolLists(StoredLists(store), ROOM, "u1")
     for name, item in (("\u200b", "milk"), ("shopping", "\u200b")):
         with pytest.raises(ToolError, match="in words"):
             await lists.add(name, [item], "k")
