@@ -28,7 +28,8 @@ from bot.cli.reports import print_checks, print_table
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.errors import BadInput, TurnFailed
-from bot.ops import dead_letters, feedback, usage
+from bot.features.feedback import report as feedback
+from bot.ops import dead_letters, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import accept, wait_for

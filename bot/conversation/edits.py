@@ -319,7 +319,7 @@ class HistoryEditor:
         shows = set[str]()
         for entry in await self._store.belongings.read(person):
             kind, conversation, *_ = entry.split(" ")
-            if kind in self._features.kept:
+            if kind in self._features.shown:
                 shows.add(conversation)
         for conversation in sorted(shows - set(done)):
             if not await self._deliveries_with(conversation, author_id):

@@ -52,6 +52,7 @@ class Feature:
             before the platform gets its answer.
         kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),
             each with what deletes it.
+        shown: those of them whose entries begin with a conversation that shows what is kept.
         tool_stores: what the feature's tools may keep for the asker of a turn, by the class by
             which they ask for it (``toolset.tool.ToolContext.store``), each with its maker; None
             where the asker may keep nothing. It is made at the first call that asks.
@@ -59,6 +60,7 @@ class Feature:
 
     actions: Mapping[str, Accept] = NO_ACTIONS
     kept: Mapping[str, Erase] = NOTHING_KEPT
+    shown: Collection[str] = ()
     tool_stores: Mapping[type[Any], MakeStore] = NO_STORES
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
@@ -87,6 +89,7 @@ class Features:
     def __init__(self) -> None:
         self.actions: dict[str, Accept] = {}
         self.kept: dict[str, Erase] = {}
+        self.shown: set[str] = set()
         self._tool_stores: dict[type[Any], MakeStore] = {}
         self._after_answer: list[Feature] = []
         self._before_delivery: list[Feature] = []
@@ -98,6 +101,7 @@ class Features:
         for feature in features:
             self.actions.update(feature.actions)
             self.kept.update(feature.kept)
+            self.shown.update(feature.shown)
             self._tool_stores.update(feature.tool_stores)
             for hook, called in (
                 (Feature.after_answer, self._after_answer),

@@ -15,7 +15,6 @@
     groups          messages that mention nobody
     reminders       what comes at its time
     facts           what people want remembered
-    feedback        what people think of answers
     files           of tool calls, for a day
     kv              small values with a lifetime
     budget          counters of a day
@@ -51,7 +50,6 @@ from bot.store.clients import Client, ask, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.facts import Fact, PersonFacts
-from bot.store.feedback import Feedback, StoredRating
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.groups import Groups
@@ -110,7 +108,6 @@ __all__ = [
     "Depths",
     "Erase",
     "Fact",
-    "Feedback",
     "FileOwner",
     "Files",
     "InboxEntry",
@@ -131,13 +128,13 @@ __all__ = [
     "StoredFile",
     "StoredHistory",
     "StoredLateAnswer",
-    "StoredRating",
     "ToolPins",
     "Totals",
     "Unit",
     "ask",
     "open_store",
     "shard_of",
+    "translate_errors",
 ]
 
 
@@ -220,8 +217,7 @@ class Store:
         self.tool_pins = ToolPins(client, scripts)
         self.files = Files(client, scripts, files_bytes)
         self.late_answers = LateAnswers(client, scripts)
-        self.feedback = Feedback(client, scripts, belongings)
-        self.personal_data = PersonalData(client, belongings, self.groups, self.feedback)
+        self.personal_data = PersonalData(client, belongings, self.groups)
         self.budget = Budget(client, scripts, self.prefetches)
         self.live = live
         self.memory = StoreMemory(client)

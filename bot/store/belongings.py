@@ -5,11 +5,10 @@ and what it names, each without spaces:
 
     own, shared   conversation         where they have written, alone or with others
     facts         place and person     what they want remembered there
-    rating        day and turn         of an answer
     background    conversation         a group where they have written without calling the bot
     value         name                 a value of ``kv``
 
-Features add kinds of their own: behind the kind comes the conversation that keeps it.
+Features add kinds of their own.
 """
 
 from __future__ import annotations

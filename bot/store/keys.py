@@ -29,11 +29,9 @@ INTERPRETER_S = 30 * DAY_S  # the languages of a group's interpreter, after its 
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LATE_ANSWERS = 20  # of one conversation
-FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one; so long they can come
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 BACKGROUND_MESSAGES = 20  # of one group, the newest
-RATINGS = 20_000  # of one day's answers
 FACTS = 100  # of one person in one place
 FACT_CHARACTERS = 200
 PINS = 1_000  # of one MCP server
@@ -49,7 +47,6 @@ HISTORY_SHARE = (
 )  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
 
 FILES_SHARD = crc32(b"files") % SHARDS
-FEEDBACK_SHARD = crc32(b"feedback") % SHARDS
 
 CONVERSATION_KINDS = (
     "lease",
@@ -219,9 +216,9 @@ def files_keys() -> tuple[str, str]:
     return f"{prefix}files", f"{prefix}files_key"
 
 
-def feedback_key(day: str) -> str:
-    """The key of the ratings of a day's answers; all days share a slot."""
-    return f"{_shard_prefix(FEEDBACK_SHARD)}feedback:{day}"
+def shared_key(kind: str, name: str) -> str:
+    """A key of what belongs to no conversation; all of a kind share a slot."""
+    return f"{_shard_prefix(crc32(kind.encode()) % SHARDS)}{kind}:{name}"
 
 
 def history_pattern() -> str:

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
-from bot.store.feedback import Feedback
 from bot.store.groups import Groups
 from bot.store.keys import (
     CONVERSATION_VALUES,
@@ -25,28 +24,20 @@ Erase = Callable[[str, str], Awaitable[object]]
 class PersonalData:
     """Deletes what belongs to a person or a place; it searches nothing."""
 
-    def __init__(
-        self,
-        client: Client,
-        belongings: Belongings,
-        groups: Groups,
-        feedback: Feedback,
-    ) -> None:
+    def __init__(self, client: Client, belongings: Belongings, groups: Groups) -> None:
         self._client = client
         self._belongings = belongings
         self._groups = groups
-        self._feedback = feedback
         # By the kind of an entry: deletes what the entry of an owner names.
         self._kinds: Mapping[str, Erase] = {
             "facts": self._erase_facts,
-            "rating": self._withdraw_rating,
             "background": self._withdraw_background,
             "value": lambda _, name: self._delete([kv_key(name)]),
         }
 
     async def erase_person(self, person: str, kept: Mapping[str, Erase]) -> None:
-        """Delete a person's facts, ratings, unmentioned messages, cached profile and
-        number of reminders, wherever these are, and what features keep.
+        """Delete a person's facts, unmentioned messages, cached profile and number of reminders,
+        wherever these are, and what features keep.
 
         Args:
             person: channel and id.
@@ -89,10 +80,6 @@ class PersonalData:
     async def _erase_facts(self, _owner: str, name: str) -> None:
         place, _, author = name.rpartition(" ")
         await self._delete([facts_key(place, author)])
-
-    async def _withdraw_rating(self, owner: str, name: str) -> None:
-        day, _, turn_id = name.partition(" ")
-        await self._feedback.withdraw(day, turn_id, owner)
 
     async def _withdraw_background(self, owner: str, conversation: str) -> None:
         await self._groups.withdraw(conversation, owner.partition(":")[2])

@@ -12,6 +12,7 @@ from bot.clock import now_ms
 from bot.conversation.feature import AnsweredTurn, Feature
 from bot.conversation.services import Services
 from bot.features.feedback.ratings import Rating, Ratings
+from bot.features.feedback.store import KIND, StoredRatings
 from bot.texts import language_of
 from bot.transcript import Author, Message, encode
 
@@ -29,6 +30,7 @@ class Feedback(Feature):
         self._services = services
         self._ratings = Ratings(services.store, services.metrics, services.budgets.days)
         self.actions = {GOOD: self._rate, BAD: self._rate}
+        self.kept = {KIND: StoredRatings(services.store).withdraw}
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer of a model with the buttons, where the channel has such."""

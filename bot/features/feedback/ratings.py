@@ -10,8 +10,9 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.clock import Days
-from bot.store import Store, StoredRating
-from bot.store.keys import DAY_S, FEEDBACK_S
+from bot.features.feedback.store import FEEDBACK_S, StoredRating, StoredRatings
+from bot.store import Store
+from bot.store.keys import DAY_S
 from bot.telemetry import Metrics
 from bot.transcript import UNREADABLE, channel_of, encode
 
@@ -68,7 +69,7 @@ class Ratings:
     """
 
     def __init__(self, store: Store, metrics: Metrics, days: Days) -> None:
-        self._store = store
+        self._stored = StoredRatings(store)
         self._metrics = metrics
         self._days = days
 
@@ -85,7 +86,7 @@ class Ratings:
             return False
         body = encode(RatedAnswer(rating.model, rating.place))
         stored = StoredRating(rating.turn_id, rating.at, rating.is_good, body)
-        is_new = await self._store.feedback.rate(day, f"{channel}:{rating.person}", stored)
+        is_new = await self._stored.rate(day, f"{channel}:{rating.person}", stored)
         if is_new:
             outcome = "good" if rating.is_good else "bad"
             self._metrics.feedback.labels(channel, rating.model, outcome).inc()
@@ -105,7 +106,7 @@ async def read_ratings(store: Store, days: Sequence[str]) -> list[KnownRating]:
     Raises:
         StoreUnavailable: they cannot be read.
     """
-    stored = await store.feedback.read(days)
+    stored = await StoredRatings(store).read(days)
     ratings = []
     for day, found in zip(days, stored, strict=True):
         for rating in found:

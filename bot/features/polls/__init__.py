@@ -25,6 +25,7 @@ class Polls(Feature):
         self._polls = StoredPolls(services.store)
         self.actions = {VOTE: Votes(services, self._polls)}
         self.kept = {KIND: self._polls.withdraw}
+        self.shown = (KIND,)
         self.tool_stores = {ToolPolls: self._polls_of}
 
     def _polls_of(self, request: TurnRequest) -> ToolPolls | None:

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.clock import now_ms
-from bot.store import Store, StoredRating
+from bot.store import Store
 from bot.store.keys import (
     CONVERSATION_KINDS,
     CONVERSATION_VALUES,
@@ -36,8 +36,6 @@ async def store_everything(store: Store, person: str) -> None:
     """One of each kind of thing that a person leaves beside conversations."""
     author = person.partition(":")[2]
     await store.person_facts.remember(GROUP, author, "likes tea")
-    rating = StoredRating(f"turn_{author}", 1, True, b"{}")
-    await store.feedback.rate("2026-11-24", person, rating)
     await store.groups.receive(GROUP, author, now_ms(), f"words of {author}".encode())
     await store.reminders.count(person, GROUP, f"r {author}", 60, most=9)
     await store.reminders.count(f"{person}:hourly", GROUP, f"r {author}", 60, most=9)
@@ -61,7 +59,6 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     during = await dumped(redis)
     assert {name for name in during if during[name] != before.get(name)} >= {
         f"facts:{GROUP}:ann",
-        "feedback:2026-11-24",
         f"background:{GROUP}",
         "reminders_of:line:ann",
         "reminders_of:line:ann:hourly",
@@ -74,7 +71,7 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     left = [name for name in after if after[name] != before.get(name)]
     assert [name for name in left if not name.startswith(shared)] == []
     assert await store.belongings.read(ANN) == []
-    assert len(await store.belongings.read(BEN)) == 5
+    assert len(await store.belongings.read(BEN)) == 4
 
 
 @pytest.mark.parametrize("kind", ["facts", "question"])

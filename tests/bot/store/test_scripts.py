@@ -53,7 +53,7 @@ def test_only_what_comes_from_outside_is_refused_by_a_full_store() -> None:
     first_lines = {name: read_script(name, DAY_S).text.splitlines()[0] for name in SCRIPT_NAMES}
     assert {name for name, line in first_lines.items() if line == "#!lua"} == {
         "accept",
-        "rate",
+        "feedback.rate",
         "polls.vote",
     }
     assert {name for name, line in first_lines.items() if line == "#!lua flags=no-writes"} == {

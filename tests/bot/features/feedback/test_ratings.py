@@ -8,7 +8,8 @@ import pytest
 
 from bot.clock import Days
 from bot.features.feedback.ratings import KnownRating, Rating, Ratings, read_ratings
-from bot.store import Store, StoredRating
+from bot.features.feedback.store import StoredRating, StoredRatings
+from bot.store import Store
 from bot.telemetry import Metrics
 
 NOW_S = 1_795_300_000.0  # 2026-11-22 in Tokyo, the day before in UTC
@@ -56,5 +57,5 @@ async def test_an_answer_of_a_clock_ahead_is_todays(store: Store) -> None:
 
 async def test_a_rating_that_cannot_be_read_is_left_out(store: Store) -> None:
     """It keeps no other from being counted."""
-    await store.feedback.rate(DAY, "slack:U1", StoredRating("turn_1", 1, True, b"[]"))
+    await StoredRatings(store).rate(DAY, "slack:U1", StoredRating("turn_1", 1, True, b"[]"))
     assert await read_ratings(store, [DAY]) == []

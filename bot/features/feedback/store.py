@@ -1,5 +1,5 @@
-"""What people think of answers: one hash for each day of answers, with one rating for each person
-and answer."""
+"""Ratings in the store: one hash for each day of answers, with one rating for each person and
+answer."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from bot.store.belongings import Belongings
-from bot.store.clients import Client, ask, translate_errors
-from bot.store.keys import FEEDBACK_S, RATINGS, digest_of, feedback_key
-from bot.store.scripts import Scripts
+from bot.store import Store, ask, translate_errors
+from bot.store.keys import DAY_S, digest_of, shared_key
+
+KIND = "rating"  # in the index of what belongs to somebody: a day, and a turn
+FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one; so long they can come
+RATINGS = 20_000  # of one day's answers
 
 # A field is ``digest turn``, of the person and the turn's id; a value ``time mark body``, with 1
 # for a good answer.
@@ -26,13 +28,13 @@ class StoredRating(NamedTuple):
     body: bytes
 
 
-class Feedback:
+class StoredRatings:
     """Ratings by the day of the answer. A day's expire ``FEEDBACK_S`` after the last of them."""
 
-    def __init__(self, client: Client, scripts: Scripts, belongings: Belongings) -> None:
-        self._client = client
-        self._scripts = scripts
-        self._belongings = belongings
+    def __init__(self, store: Store) -> None:
+        self._client = store.client
+        self._scripts = store.scripts
+        self._belongings = store.belongings
 
     async def rate(self, day: str, person: str, rating: StoredRating) -> bool:
         """Keep a person's rating of an answer, in place of an earlier one.
@@ -45,25 +47,31 @@ class Feedback:
             ``RATINGS``.
         """
         # Others may rate until a day is FEEDBACK_S old, and each renews all of that day.
-        entry = f"rating {day} {rating.turn_id}"
+        entry = f"{KIND} {day} {rating.turn_id}"
         await self._belongings.add(person, entry, 2 * FEEDBACK_S)
         field = _field(person, rating.turn_id)
         arguments = [field, rating.at, int(rating.is_good), rating.body, RATINGS, FEEDBACK_S]
-        return bool(await self._scripts.call("rate", [feedback_key(day)], arguments))
+        return bool(await self._scripts.call("feedback.rate", [key_of(day)], arguments))
 
     async def read(self, days: Sequence[str]) -> list[list[StoredRating]]:
         """The ratings of each day's answers, oldest first."""
         async with translate_errors():
-            stored = await self._client.execute_each(("HGETALL", feedback_key(day)) for day in days)
+            stored = await self._client.execute_each(("HGETALL", key_of(day)) for day in days)
         days_ratings = []
         for fields in stored:
             ratings = [_rating(field, value) for field, value in fields.items()]
             days_ratings.append(sorted(ratings, key=attrgetter("at")))
         return days_ratings
 
-    async def withdraw(self, day: str, turn_id: str, person: str) -> None:
-        """Delete a person's rating of an answer, as ``rate`` names them."""
-        await ask(self._client, "HDEL", feedback_key(day), _field(person, turn_id))
+    async def withdraw(self, person: str, entry: str) -> None:
+        """Delete a person's rating of an answer (``bot.store.Erase``)."""
+        day, _, turn_id = entry.partition(" ")
+        await ask(self._client, "HDEL", key_of(day), _field(person, turn_id))
+
+
+def key_of(day: str) -> str:
+    """The key of the ratings of a day's answers; all days share a slot."""
+    return shared_key("feedback", day)
 
 
 def _field(person: str, turn_id: str) -> str:

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import Store, StoredRating, feedback
-from bot.store.keys import FEEDBACK_S, feedback_key
+from bot.features.feedback.store import FEEDBACK_S, KIND, StoredRating, StoredRatings, key_of
+from bot.store import Store
 
 DAY, NEXT = "2026-11-21", "2026-11-22"
 ANN, BEN = "slack:U1", "slack:U2"
@@ -17,12 +17,14 @@ async def rate(
     store: Store, person: str, at: int, *, good: bool = True, turn: str = "turn_1", day: str = DAY
 ) -> bool:
     """A press."""
-    return await store.feedback.rate(day, person, StoredRating(turn, at, good, b'{"model":"m 1"}'))
+    rating = StoredRating(turn, at, good, b'{"model":"m 1"}')
+    return await StoredRatings(store).rate(day, person, rating)
 
 
 async def stored(store: Store, *days: str) -> list[list[tuple[str, int, bool]]]:
     """Turns, times and ratings of these days."""
-    return [[rating[:3] for rating in ratings] for ratings in await store.feedback.read(days)]
+    found = await StoredRatings(store).read(days)
+    return [[rating[:3] for rating in ratings] for ratings in found]
 
 
 async def test_a_person_has_one_rating_of_an_answer(store: Store) -> None:
@@ -41,20 +43,29 @@ async def test_a_person_has_one_rating_of_an_answer(store: Store) -> None:
         [("turn_1", 5, True), ("turn_1", 30, False), ("turn_2", 40, True)],
         [],
     ]
-    ((first, *_),) = await store.feedback.read([DAY])
+    ((first, *_),) = await StoredRatings(store).read([DAY])
     assert first.body == b'{"model":"m 1"}'
 
 
 async def test_ratings_name_nobody_and_expire(store: Store, redis: Redis) -> None:
     """They stand under a digest."""
     await rate(store, ANN, 10)
-    assert 0 < await redis.ttl(feedback_key(DAY)) <= FEEDBACK_S
-    assert "U1" not in str(await redis.hgetall(feedback_key(DAY)))
+    assert 0 < await redis.ttl(key_of(DAY)) <= FEEDBACK_S
+    assert "U1" not in str(await redis.hgetall(key_of(DAY)))
 
 
 async def test_a_day_keeps_so_many(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who is among them may still change their mind."""
-    monkeypatch.setattr(feedback, "RATINGS", 1)
+    monkeypatch.setattr("bot.features.feedback.store.RATINGS", 1)
     assert [await rate(store, ANN, 10), await rate(store, BEN, 10)] == [True, False]
     assert await rate(store, ANN, 20, good=False)
     assert await stored(store, DAY) == [[("turn_1", 20, False)]]
+
+
+async def test_a_rating_goes_with_who_gave_it(store: Store) -> None:
+    """Found by the index; others' ratings of the same answer stay."""
+    await rate(store, ANN, 10)
+    await rate(store, BEN, 20, good=False)
+    await store.personal_data.erase_person(ANN, {KIND: StoredRatings(store).withdraw})
+    assert await stored(store, DAY) == [[("turn_1", 20, False)]]
+    assert await store.belongings.read(ANN) == []

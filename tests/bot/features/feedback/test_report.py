@@ -11,7 +11,7 @@ import pytest
 from bot.app import open_store_of
 from bot.clock import Days
 from bot.features.feedback.ratings import Rating, Ratings
-from bot.ops.feedback import Line, report, rows
+from bot.features.feedback.report import Line, report, rows
 from bot.settings import load
 from bot.store import Store
 from bot.telemetry import Metrics
