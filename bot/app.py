@@ -44,7 +44,7 @@ from bot.conversation.services import ConversationSettings, Start
 from bot.conversation.services import Services as ConversationServices
 from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
-from bot.features.registry import FEATURES
+from bot.features.registry import load_features
 from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
@@ -251,7 +251,7 @@ async def open_runtime(
         summarizer=_summarizer(services),
         reviewers=services.reviewers,
         start=start,
-        features=FEATURES,
+        features=load_features(),
     )
     intake = _intake(runner.services)
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))

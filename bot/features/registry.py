@@ -7,13 +7,18 @@ an answer or a delivery.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 
 from bot.conversation.feature import Feature
 from bot.conversation.services import Services
-from bot.features import feedback, lists, polls
 
-FEATURES: tuple[Callable[[Services], Feature], ...] = (
-    feedback.Feedback,
-    polls.Polls,
-    lists.Lists,
+FEATURES = (
+    "feedback",
+    "polls",
+    "lists",
 )
+
+
+def load_features() -> list[Callable[[Services], Feature]]:
+    """What makes each feature: ``FEATURE`` of its folder."""
+    return [import_module(f"{__package__}.{name}").FEATURE for name in FEATURES]

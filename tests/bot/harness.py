@@ -23,7 +23,7 @@ from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
 from bot.conversation.summarizer import Summarizer
-from bot.features.registry import FEATURES
+from bot.features.registry import load_features
 from bot.live_events import LiveEvent
 from bot.providers.scripted import Scripted
 from bot.store import Store
@@ -117,7 +117,11 @@ class Harness:
         catalogue, channels = texts(), {self.box.name: self.box}
         parts = store, agent, channels, catalogue, self.metrics, options
         self.runner = build(
-            *parts, summarizer=summarizer, reviewers=reviewers, clock=clock, features=FEATURES
+            *parts,
+            summarizer=summarizer,
+            reviewers=reviewers,
+            clock=clock,
+            features=load_features(),
         )
         self.budgets, self.notes = self.runner.services.budgets, self.runner.window
         presses = self.runner.services.features.actions

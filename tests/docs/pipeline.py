@@ -22,7 +22,7 @@ from bot.conversation.intake import Intake
 from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Defaults
-from bot.features.registry import FEATURES
+from bot.features.registry import load_features
 from bot.providers import MediaSupport
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -118,7 +118,7 @@ async def open_pipeline(
         agent = Agent(model, _tools(tool_http, fakes), "SYSTEM", metrics, hooks=[Seen(talk.wait)])
         options = ConversationSettings(defaults)
         parts = store, agent, channels, catalogue, metrics, options
-        runner = build(*parts, start=start, features=FEATURES)
+        runner = build(*parts, start=start, features=load_features())
         accept = Intake(
             store,
             start,

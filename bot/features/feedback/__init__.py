@@ -90,3 +90,6 @@ class Feedback(Feature):
             await self._services.store.outbox.post(aside, delivery.id, encode(delivery))
             self._services.start(aside, "")
         return is_new
+
+
+FEATURE = Feedback

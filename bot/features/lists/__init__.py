@@ -21,3 +21,6 @@ class Lists(Feature):
         """The lists of the place, also for somebody unknown."""
         place = self._services.place(request.conversation)
         return ToolLists(self._lists, place, request.author.id)
+
+
+FEATURE = Lists

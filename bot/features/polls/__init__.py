@@ -79,3 +79,6 @@ class Polls(Feature):
     def _stored_in(self, conversation: str) -> str:
         channel = self._services.channel(conversation)
         return channel.side_conversation(conversation, PURPOSE) if channel else conversation
+
+
+FEATURE = Polls

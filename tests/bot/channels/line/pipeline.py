@@ -20,7 +20,7 @@ from bot.conversation.limits import Limits
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import UNLIMITED, ConversationSettings, Defaults, Policy
-from bot.features.registry import FEATURES
+from bot.features.registry import load_features
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -126,7 +126,7 @@ async def open_pipeline(
         options,
         reviewers=reviewers,
         start=start,
-        features=FEATURES,
+        features=load_features(),
     )
     presses = runner.services.features.actions
     accept = Intake(store, start, spoken, metrics, presses, group_memory=memory)

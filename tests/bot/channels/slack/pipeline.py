@@ -20,7 +20,7 @@ from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings
-from bot.features.registry import FEATURES
+from bot.features.registry import load_features
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -67,7 +67,7 @@ class SlackPipeline:
             options,
             reviewers=reviewers,
             start=self._start,
-            features=FEATURES,
+            features=load_features(),
         )
         presses = self.runner.services.features.actions
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, presses)

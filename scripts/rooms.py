@@ -1,0 +1,74 @@
+"""Takes features away, and checks that nothing else needs them.
+
+    .venv/bin/python scripts/rooms.py [feature …]
+
+For each feature, in a copy of the project without its folder, its tests and its line in the
+registry: the directions of imports, and the quick tests. At the end the types, with all of them
+away.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parent.parent
+FEATURES = "bot/features"
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".hypothesis", ".coverage*")
+
+
+def features() -> list[str]:
+    """The names of all features."""
+    return sorted(path.parent.name for path in (ROOT / FEATURES).glob("*/__init__.py"))
+
+
+def copy_without(names: Iterable[str], folder: Path) -> None:
+    """Copy the project, and take features away."""
+    shutil.copytree(ROOT, folder, ignore=LEFT_OUT, symlinks=True)
+    (folder / ".venv").symlink_to(ROOT / ".venv")
+    registry = folder / FEATURES / "registry.py"
+    text = registry.read_text("utf-8")
+    for name in names:
+        shutil.rmtree(folder / FEATURES / name)
+        shutil.rmtree(folder / "tests" / FEATURES / name, ignore_errors=True)
+        text = re.sub(rf"^.*\b{name}\b.*\n", "", text, flags=re.MULTILINE)
+    registry.write_text(text, "utf-8")
+
+
+def run(folder: Path, *command: str) -> bool:
+    """Run a program of the environment in a copy; whether it succeeds."""
+    path = {"PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}", "PYTHONPATH": str(folder)}
+    done = subprocess.run(command, cwd=folder, env=os.environ | path, check=False)  # noqa: S603
+    return done.returncode == 0
+
+
+def main() -> int:
+    """The exit code: 1 if something needs one of the features."""
+    names = sys.argv[1:] or features()
+    needed = []
+    for name in names:
+        with TemporaryDirectory() as parent:
+            folder = Path(parent) / "kaiwa"
+            copy_without([name], folder)
+            print(f"· without {name}", flush=True)
+            tests = ("pytest", "--quiet", "--numprocesses=auto", "--dist=loadfile", "--quick")
+            if not (run(folder, "lint-imports", "--no-logo") and run(folder, *tests)):
+                needed.append(name)
+    with TemporaryDirectory() as parent:
+        folder = Path(parent) / "kaiwa"
+        copy_without(names, folder)
+        print(f"· types without {', '.join(names)}", flush=True)
+        if not run(folder, "mypy", "--no-error-summary", "bot", "toolset"):
+            needed.append("all together")
+    print(f"needed by something else: {', '.join(needed) or 'none'}")
+    return int(bool(needed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
