@@ -34,7 +34,7 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.feature import Features
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
-from bot.conversation.journal import read_open_question
+from bot.conversation.journal import read_open_card
 from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.refusals import Refusals
 from bot.conversation.reminders import ReminderClock
@@ -298,7 +298,7 @@ def _console(
     store = services.store
     reads = Reads(
         partial(read_history, store),
-        partial(read_open_question, store),
+        partial(read_open_card, store, services.texts),
         features.cards,
         files,
         title=services.agent.tools.title,

@@ -21,15 +21,16 @@ class Button(Struct, frozen=True, omit_defaults=True):
         action: a feature's name and a verb, as ``poll.vote``; at most 40 characters.
         value: what the action is about; at most 200 characters, none of them white space.
         closes: it closes what the card asks, and is set apart from the others.
-        style: ``quick`` is shown only where it goes with the next message, ``good`` and ``bad`` ask
-            what people think of an answer, where a platform has such buttons.
+        style: ``main`` is the one that a card is about; ``quick`` is shown only where it goes with
+            the next message; ``good`` and ``bad`` ask what people think of an answer, where a
+            platform has such buttons.
     """
 
     label: str
     action: str
     value: str = ""
     closes: bool = False
-    style: Literal["", "quick", "good", "bad"] = ""
+    style: Literal["", "main", "quick", "good", "bad"] = ""
 
 
 class TurnStarted(Struct, frozen=True, tag="started"):

@@ -47,7 +47,6 @@ from bot.channels.replies import (
     ButtonCard,
     Delivery,
     LateAnswer,
-    Question,
     Reply,
     say_buttons,
     whole_of,
@@ -88,7 +87,6 @@ __all__ = [
     "Notify",
     "Overview",
     "Overviews",
-    "Question",
     "Reach",
     "Recipient",
     "Reply",
@@ -152,6 +150,8 @@ class Channel(Protocol):
         expires: an answer needs the address of its message, which holds for a while only; what is
             later needs another one, as of a press.
         rates: it has buttons that ask what people think of an answer.
+        most_rows: that the message of a card shows which waits for a decision; a form shows more,
+            which a press opens, and a written yes approves nothing then. 0: any number.
         change_pause_s: the least time between two messages that show how a card has changed, or two
             changes of its message.
     """
@@ -163,6 +163,7 @@ class Channel(Protocol):
     shows_pictures: bool = True
     streams: bool = False
     expires: bool = False
+    most_rows: int = 0
     rates: bool = False
     change_pause_s: float = 0.0
 
@@ -261,11 +262,6 @@ class Channel(Protocol):
         """Wait until ``fetch`` need not wait, as for a recording that the platform converts. Never
         raises."""
         return
-
-    def shows_whole(self, question: Question) -> bool:
-        """Whether the message of a question shows the whole call, so that a written yes may approve
-        it."""
-        return True
 
     def overhears(self, conversation: str) -> bool:
         """Whether messages there that do not call the bot are passed on too, marked as

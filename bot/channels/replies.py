@@ -4,54 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.live_events import SAY, Button
-from bot.safe_text.arguments import render_arguments
 from bot.transcript import FileRef, new_id
 from toolset.shown import Card
 
 PART = "."  # in ids of parts of a delivery, behind its id
-
-
-class Question(Struct, frozen=True, omit_defaults=True):
-    """A tool call that waits for a person's approval.
-
-    Attributes:
-        id: a decision carries it.
-        arguments: of the call, exactly as the tool will get them.
-        asker: display name of the person who asked for the call; may be empty.
-        asker_id: the platform's id of that person, who alone decides.
-        until: when the question expires, milliseconds since the epoch.
-        title: the tool's name for people; may be empty.
-        labels: names of arguments for people.
-        remarks: sentences to show apart from the arguments: the model's reason, the votes of
-            reviewers.
-    """
-
-    id: str
-    call_id: str
-    tool: str
-    arguments: dict[str, Any]
-    asker: str = ""
-    asker_id: str = ""
-    until: int = 0
-    title: str = ""
-    labels: dict[str, str] = {}
-    remarks: tuple[str, ...] = ()
-
-    @property
-    def shown_tool(self) -> str:
-        """The tool's title with its name, which alone is unique."""
-        return f"{self.title} ({self.tool})" if self.title else self.tool
-
-    @property
-    def shown_arguments(self) -> str:
-        """The arguments, one a line, safe to show."""
-        return render_arguments(self.arguments, self.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +21,19 @@ class ButtonCard(Card):
 
     Attributes:
         key: names the card to ``Reply.replaces``.
+        until: when it expires, milliseconds since the epoch, if it waits for a decision; its rows
+            are then values alone, which are shown exactly as they are and never cut.
+        asker: display name of the one person who decides; may be empty.
+        asker_id: the platform's id of that person.
+        call_id: of the tool call that waits for the decision.
     """
 
     key: str = ""
     buttons: tuple[Button, ...] = ()
+    until: int = 0
+    asker: str = ""
+    asker_id: str = ""
+    call_id: str = ""
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
@@ -73,13 +43,12 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         text: Markdown of the model, or a sentence of the catalogue.
         failed: the text is an apology.
         note: cause and fix, for channels whose reader is the operator.
-        question: the text asks it; a channel with buttons adds them. A typed yes or no answers it
-            too.
-        replaces: id of a question that has been decided; the text is the outcome. A channel that
-            cannot change a sent message sends nothing. Key of ``card``: it has changed; a channel
-            that cannot change a message sends its words. Other keys name what a feature fills in
-            when it is sent.
-        card: is shown below the text with its buttons, or alone if its title is the text.
+        replaces: key of a card that has been decided; the text takes the place of its buttons. A
+            channel that cannot change a sent message sends nothing. Key of ``card``: it has
+            changed; a channel that cannot change a message sends its words. Other keys name what a
+            feature fills in when it is sent.
+        card: is shown below the text with its buttons, or alone if its title is the text. The text
+            of one that waits for a decision says all of it in words.
         private: for one person alone, where the channel can do that.
         fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
         takes_back: unless None, the messages of these deliveries and the stream of the delivery's
@@ -95,7 +64,6 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     text: str
     failed: bool = False
     note: str = ""
-    question: Question | None = None
     replaces: str = ""
     private: bool = False
     fleeting: bool = False
@@ -111,11 +79,14 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     def is_plain(self) -> bool:
         """Whether it is a text for everybody there, with nothing below it, and must not get
         lost."""
-        is_more = (
-            self.question or self.replaces or self.card or self.files or self.cards or self.sayings
-        )
+        is_more = self.replaces or self.card or self.files or self.cards or self.sayings
         may_get_lost = self.private or self.fleeting or self.free
         return not (is_more or may_get_lost)
+
+    @property
+    def awaited(self) -> str:
+        """The key of its card if that waits for a decision; empty for others."""
+        return self.card.key if self.card and self.card.until else ""
 
     @property
     def is_change(self) -> bool:

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from bot.agent.reasons import CAP
 from bot.agent.turn import ActingCall, ApprovalDecision
-from bot.channels import APPROVE, REJECT, SAY, Delivery, InboundEvent, Question, Reply
+from bot.channels import APPROVE, REJECT, SAY, Delivery, InboundEvent, Reply
 from bot.channels.utf16 import fits
 from bot.conversation.journal import ASKED, DECIDED, ApprovalRequest, TurnJournal, readable
+from bot.conversation.questions import Question, card_of
 from bot.conversation.review import Vote
 from bot.conversation.services import Services
 from bot.conversation.triage import CONVERSATION_DELETED, ParsedEvent, parse
@@ -164,7 +165,7 @@ class Approvals:
         delivery = Delivery(
             question.id,
             turn_id,
-            Reply(sentence, question=question),
+            Reply(sentence, card=card_of(question, self._texts, language)),
             address,
             asker=question.asker_id,
         )
@@ -289,7 +290,8 @@ class Approvals:
         remaining, unclear = len(inbox), None
         changed = {one.event.target for _, one in waiting if one.event.is_change}
         channel = self._channels[channel_of(lease.conversation)]
-        is_whole = channel.shows_whole(asked.question)
+        rows = len(card_of(asked.question, self._texts, asked.language).rows)
+        is_whole = not channel.most_rows or rows <= channel.most_rows
         reading = Reading(journal, journalled.shown, changed, channel.is_prompt, is_whole)
         # What makes the question void counts before all others.
         ended = [one for one in waiting if _ends(reading, one[1])]

@@ -9,9 +9,10 @@ import structlog
 from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision
-from bot.channels import Delivery, Question
+from bot.channels import Delivery
 from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.late_answers import Fetches
+from bot.conversation.questions import Question
 from bot.conversation.reminders import note_arrival, note_refusal
 from bot.conversation.renewals import Renewals
 from bot.conversation.services import Services
@@ -131,7 +132,8 @@ class OutboxRelay:
     async def _prepare(self, lease: Lease, delivery: Delivery) -> Delivery | int | None:
         """The delivery as it is to be sent now; None if it is no longer needed; a time (ms of the
         store's clock) before which it is not to be sent."""
-        if (question := delivery.reply.question) and not await self._is_open(lease, question):
+        question_id = delivery.reply.awaited
+        if question_id and not await self._find_open(lease, question_id):
             log.info("delivery.void", delivery=delivery.id)
             return None
         if delivery.not_before and delivery.not_before > await self._store.now_ms(
@@ -217,7 +219,7 @@ class OutboxRelay:
         were kept, too."""
         for brought_id in delivery.brings:
             await self._store.late_answers.remove(lease.conversation, delivery.asker, brought_id)
-        question_id = delivery.reply.question.id if delivery.reply.question else ""
+        question_id = delivery.reply.awaited
         if (late := delivery.late) and late.id:
             stored_in, asker = late.stored_in, delivery.asker
             await self._store.late_answers.remove(
@@ -237,7 +239,7 @@ class OutboxRelay:
         comes with the answer to the next one; a question of a routine would wait too long for
         that."""
         channel = self._services.channel(conversation)
-        is_awaited = delivery.address or not delivery.reply.question
+        is_awaited = delivery.address or not delivery.reply.awaited
         is_stored = delivery.asker and is_awaited and not delivery.reply.fleeting
         return bool(delivery.late or (is_stored and channel and channel.expires))
 
@@ -284,19 +286,24 @@ class OutboxRelay:
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.fleeting:
             return await self._remove_head(lease)
-        rejection = _rejection(delivery.reply.question) if delivery.reply.question else None
+        rejection = None
+        if asked := await self._find_open(lease, delivery.reply.awaited):
+            rejection = _rejection(asked)
         following = await self._store.outbox.move_head_to_dead_letters(
             lease, reason.encode(), rejection
         )
         await self._alerts.notice("dead_letters", reason)
         return await self._store.now_ms(lease.conversation) if rejection else following
 
-    async def _is_open(self, lease: Lease, question: Question) -> bool:
+    async def _find_open(self, lease: Lease, question_id: str) -> Question | None:
+        """The question that waits for a decision, if it has this id."""
+        if not question_id:
+            return None
         try:
             asked = await read_open_question(self._store, lease.conversation)
         except UNREADABLE:
-            return False  # the turn is given up
-        return asked is not None and asked.id == question.id
+            return None  # the turn is given up
+        return asked if asked is not None and asked.id == question_id else None
 
 
 def _rejection(question: Question) -> Entry:

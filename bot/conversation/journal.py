@@ -11,9 +11,11 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, TurnStep
-from bot.channels import InboundEvent, Question
+from bot.channels import ButtonCard, InboundEvent
+from bot.conversation.questions import Question, card_of
 from bot.store import InboxEntry, Store
 from bot.store.frames import Entry
+from bot.texts import Texts
 from bot.transcript import UNREADABLE, ToolResult
 
 log = structlog.stdlib.get_logger(__name__)
@@ -145,3 +147,13 @@ async def read_open_question(store: Store, conversation: str) -> Question | None
     """
     asked = read_entries(await store.journal.read(conversation)).open_question
     return asked.question if asked else None
+
+
+async def read_open_card(store: Store, texts: Texts, conversation: str) -> ButtonCard | None:
+    """The card of the question of a conversation that waits for a decision.
+
+    Raises:
+        StoreUnavailable: the store does not answer.
+    """
+    asked = read_entries(await store.journal.read(conversation)).open_question
+    return card_of(asked.question, texts, asked.language) if asked else None

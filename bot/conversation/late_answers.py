@@ -26,7 +26,6 @@ from bot.channels import (
     Delivery,
     InboundEvent,
     LateAnswer,
-    Question,
     Reach,
     Reply,
 )
@@ -403,8 +402,8 @@ class Fetches:
         elif answer.answers and unsent.issuperset(answer.answers):
             return None
         else:
-            question = answer.reply.question
-            if question is None or await self._is_open(conversation, question):
+            question_id = answer.reply.awaited
+            if not question_id or await self._is_open(conversation, question_id):
                 return answer
         await self._store.late_answers.remove(
             conversation, one.asker, one.delivery_id, given_up=given_up
@@ -418,9 +417,9 @@ class Fetches:
         journal = await self._read_journal(conversation)
         return _unsent_among(waiting + journal.all_events)
 
-    async def _is_open(self, conversation: str, question: Question) -> bool:
+    async def _is_open(self, conversation: str, question_id: str) -> bool:
         asked = (await self._read_journal(conversation)).open_question
-        return asked is not None and asked.question.id == question.id
+        return asked is not None and asked.question.id == question_id
 
     async def _progress(self, conversation: str, asker: str) -> tuple[Progress, set[str]]:
         """How far the asker's answer is, and the ids of messages whose changes no turn has dealt
@@ -434,7 +433,7 @@ class Fetches:
         changed = {event.target for event in new if event.is_change}
         if self._is_awaited_by(asker, journal.all_events):
             asked = journal.open_question
-            if asked and not any(one and one.reply.question == asked.question for one in outbox):
+            if asked and not any(one and one.reply.awaited == asked.question.id for one in outbox):
                 return "asked", changed
             return "waiting", changed
         if self._is_awaited_by(asker, waiting):

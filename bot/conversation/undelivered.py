@@ -65,8 +65,8 @@ def stays_without(author_id: str, raw: bytes) -> bool:
         delivery = decode_delivery(raw)
     except UNREADABLE:
         return False
-    question = delivery.reply.question
-    return takes_back(delivery) or (question is not None and question.asker_id != author_id)
+    asks_another = bool(delivery.reply.awaited) and delivery.asker != author_id
+    return takes_back(delivery) or asks_another
 
 
 async def withdraw_answers(

@@ -8,17 +8,19 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
 
+from msgspec.structs import replace
 from starlette.routing import BaseRoute
 
 from bot.agent.hooks import Hook
 from bot.agent.loop import Agent
-from bot.channels import AssertLease, Channel, Delivery, InboundEvent, Question
+from bot.channels import AssertLease, ButtonCard, Channel, Delivery, InboundEvent
 from bot.channels.inbound import APPROVE, REJECT
 from bot.clock import Days
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_question
 from bot.conversation.limits import Limits
+from bot.conversation.questions import Question, card_of
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Policy
@@ -170,3 +172,8 @@ def edited(change_id: str, target: str, text: str) -> InboundEvent:
 def unsent(change_id: str, target: str) -> InboundEvent:
     """A message taken back."""
     return InboundEvent(words(change_id, ""), event="unsent", target=target)
+
+
+def card_asking(question: Question) -> ButtonCard:
+    """The card that asks a question, in English; one without a deadline gets a late one."""
+    return card_of(replace(question, until=question.until or 4_000_000_000_000), texts(), "en")

@@ -135,7 +135,7 @@ class Process(Mailbox):
     async def deliver(
         self, conversation: str, delivery: Delivery, assert_lease: AssertLease
     ) -> int:
-        if self._scenario.is_mute and delivery.reply.question:
+        if self._scenario.is_mute and delivery.reply.awaited:
             raise DeliveryRefused("no questions here")
         shown_at = await super().deliver(conversation, delivery, assert_lease)
         (self._platform.sent_by_the_dead if self.is_dead else self._platform.sent).append(delivery)
@@ -174,9 +174,7 @@ class Conversation:
     @property
     def question(self) -> str:
         """The id of the newest question that people have seen."""
-        ids = [
-            delivery.reply.question.id for delivery in self.platform.sent if delivery.reply.question
-        ]
+        ids = [one.reply.awaited for one in self.platform.sent if one.reply.awaited]
         return ids[-1] if ids else ""
 
     async def receive(self, *events: InboundEvent) -> None:
@@ -240,7 +238,7 @@ class Conversation:
 
     async def _continue(self, done: str) -> None:
         """What happens meanwhile."""
-        if done == "take_head" and self.platform.sent and self.platform.sent[-1].reply.question:
+        if done == "take_head" and self.platform.sent and self.platform.sent[-1].reply.awaited:
             done = "asked"
         if self.to_come and self.to_come[0][0] == done:
             _, event = self.to_come.pop(0)

@@ -110,11 +110,11 @@ async def test_a_call_with_more_than_three_arguments(talk: SlackTalk, write: boo
     await talk.say(
         "Invite Hanako and Taro to lunch on Friday at noon at Sushi Dai.", in_thread=False
     )
-    await talk.press("approval.review")
+    await talk.press("card.open")
     await talk.press_in_view("approval.approve")
     talk.name = "Hanako"
     await talk.say("エマさんを夕食に招待して", in_thread=False)
-    await talk.press("approval.review")
+    await talk.press("card.open")
     await talk.press_in_view("approval.reject")
     compare("slack, modal", talk.transcript, write=write)
 

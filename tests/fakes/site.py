@@ -18,9 +18,10 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from bot import texts
-from bot.channels import ButtonCard, Delivery, InboundEvent, Question, Reply, say_buttons
+from bot.channels import ButtonCard, Delivery, InboundEvent, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
+from bot.conversation.questions import Question
 from bot.errors import StoreUnavailable
 from bot.features.polls.poll import Poll
 from bot.live_events import (
@@ -49,7 +50,7 @@ from bot.web.page import PageInfo, page_routes
 from bot.web.port import listen
 from bot.web.server import serving
 from bot.web.signin import SignIn
-from tests.bot.harness import ours
+from tests.bot.harness import card_asking, ours
 from tests.fakes.live import LocalLive
 from tests.fakes.stored_files import LocalFiles, LocalUploads
 from tests.waiting import until
@@ -161,10 +162,11 @@ class Site:
             raise StoreUnavailable("away")
         return self.history[conversation]
 
-    async def _question(self, conversation: str) -> Question | None:
+    async def _question(self, conversation: str) -> ButtonCard | None:
         if self.away:
             raise StoreUnavailable("away")
-        return self.questions.get(conversation)
+        question = self.questions.get(conversation)
+        return card_asking(question) if question else None
 
     def _title(self, name: str, language: str) -> str:
         return self.titles.get((name, language), "")
@@ -267,7 +269,7 @@ class Turn:
             new_id("question"), call.id, name, arguments, until=UNTIL, remarks=remarks
         )
         self._site.questions[self.conversation] = question
-        await self._deliver(Reply("May I?", question=question))
+        await self._deliver(Reply("May I?", card=card_asking(question)))
         return call
 
     async def goes_on(self) -> None:

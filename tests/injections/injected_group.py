@@ -112,7 +112,7 @@ class InjectedGroup:
     @property
     def asked(self) -> list[Delivery]:
         """All questions so far."""
-        return [delivery for delivery in self.harness.box.delivered if delivery.reply.question]
+        return [delivery for delivery in self.harness.box.delivered if delivery.reply.awaited]
 
     @property
     def gone_out(self) -> str:

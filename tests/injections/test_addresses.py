@@ -53,7 +53,7 @@ def shown_by(scene: Scene) -> list[str]:
             shown.append(message.text)
             shown += [button.label for button in message.quick]
         if (
-            not reply.question
+            not reply.awaited
         ):  # a question is about the address, and Slack, page and terminal open no link of it
             shown += [
                 *split_markdown(without_broadcasts(reply.text), LIMIT),

@@ -45,17 +45,17 @@ async def test_a_yes_is_for_one_call_and_the_next_is_asked_about(
     """The model goes on calling after it; only the arguments that were shown are used, once."""
     async with injected_group(store, wttr, tmp_path, PUSHY) as harness:
         await harness.say("Read that page")
-        first = harness.asked[0].reply.question
+        first = harness.asked[0].reply.card
         assert first is not None
-        await harness.press(first.id, True, "u1")
-        second = harness.asked[1].reply.question
+        await harness.press(first.key, True, "u1")
+        second = harness.asked[1].reply.card
         assert second is not None
-        assert [outcome.arguments for outcome in (first, second)] == [
-            {"what": "rocket", "attempt": 200},
-            {"what": "rocket", "attempt": 300},
+        assert [card.rows[1:] for card in (first, second)] == [
+            (("", "▸ what: rocket"), ("", "▸ attempt: 200")),
+            (("", "▸ what: rocket"), ("", "▸ attempt: 300")),
         ]
         assert [context.call_id for context in harness.launch.contexts] == [first.call_id]
-        await harness.press(first.id, True, "u1")
+        await harness.press(first.key, True, "u1")
         assert len(harness.launch.contexts) == 1
         assert harness.harness.box.delivered[-1].reply.private
 
@@ -69,9 +69,9 @@ async def test_the_id_of_an_approved_call_is_no_approval(store: Store) -> None:
     await talk.say("A kite, please", "m1")
     await talk.press(True, "p1")
     assert len(talk.launch.contexts) == 1
-    asked = talk.harness.box.delivered[-1].reply.question
+    asked = talk.harness.box.delivered[-1].reply.card
     assert asked is not None
-    assert (asked.arguments, asked.call_id != "c1") == ({"what": "rocket"}, True)
+    assert (asked.rows[1:], asked.call_id != "c1") == ((("", "▸ what: rocket"),), True)
     await talk.press(False, "p2")
     assert len(talk.launch.contexts) == 1
     assert results(talk) == [{"error": "rejected by the user"}]

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from bot.agent.tool_runner import MAX_REJECTED
-from bot.safe_text.arguments import render_arguments
 from bot.safe_text.glyphs import HIDDEN, LEFT_TO_RIGHT
 from bot.store import Store
 from tests.fakes.wttr import WttrFake
@@ -64,7 +63,7 @@ async def test_nothing_is_done_and_nothing_leaves(
         assert_shown(place)
         assert_nothing_leaves(place, "".join([*capfd.readouterr(), caplog.text]))
         assert await store.leases.due(10) == []
-        assert not place.harness.box.delivered[-1].reply.question
+        assert not place.harness.box.delivered[-1].reply.awaited
 
 
 def assert_shown(place: InjectedGroup) -> None:
@@ -72,9 +71,9 @@ def assert_shown(place: InjectedGroup) -> None:
     round."""
     assert len(place.asked) <= MAX_REJECTED
     for asked in place.asked:
-        question = asked.reply.question
-        assert question is not None
-        assert render_arguments(question.arguments) in asked.reply.text
+        card = asked.reply.card
+        assert card is not None
+        assert "\n".join(value for _, value in card.rows[1:]) in asked.reply.text
         assert {
             unicodedata.category(letter)
             for letter in asked.reply.text

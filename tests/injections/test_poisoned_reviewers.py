@@ -71,10 +71,11 @@ async def test_no_injection_acts_by_votes(
 def assert_remarks(group: InjectedGroup) -> None:
     """Each reviewer's words stand in one line of Kaiwa's, below the arguments."""
     asked = group.asked[-1].reply
-    assert asked.question is not None
-    votes = [remark for remark in asked.question.remarks if remark.startswith("Reviewer ")]
-    assert len(votes) == JURY
-    assert all("\n" not in remark and "▸" not in remark for remark in asked.question.remarks)
+    assert asked.card is not None
+    remarks = asked.card.note.split("\n")
+    assert len([remark for remark in remarks if remark.startswith("Reviewer ")]) == JURY
+    assert len(remarks) == JURY + (not remarks[0].startswith("Reviewer "))
+    assert "▸" not in asked.card.note
 
 
 @pytest.mark.parametrize("tools", [(), ("echo",), ("launch",)])

@@ -29,7 +29,6 @@ from bot.channels import (
     Delivery,
     Files,
     InboundEvent,
-    Question,
     Reply,
     Take,
     Uploads,
@@ -65,7 +64,7 @@ MAX_CHARACTERS = 8_000
 # Control characters but tab and line feed, and halves of surrogate pairs.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
-ReadQuestion = Callable[[str], Awaitable[Question | None]]
+ReadQuestion = Callable[[str], Awaitable[ButtonCard | None]]
 ReadTitle = Callable[[str, str], str]
 ReadCards = Callable[[str, Sequence[Message]], Awaitable[Sequence[ButtonCard]]]
 
@@ -83,7 +82,7 @@ class Reads(NamedTuple):
 
     Attributes:
         history: the committed messages of a conversation, oldest first.
-        question: the open question of a conversation.
+        question: the card of a conversation that waits for a decision.
         cards: that it keeps, and others that were shown with these messages of it.
         files: of tool calls.
         title: of a tool, by its name and a language; empty without one.
@@ -200,7 +199,7 @@ class Console(Channel):
             StoreUnavailable: nothing was stored.
         """
         question = await self._reads.question(conversation)
-        if question is None or question.id != question_id:
+        if question is None or question.key != question_id:
             return False
         press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
         action = APPROVE if approved else REJECT
@@ -276,8 +275,8 @@ class Console(Channel):
             cards=reply.cards,
             buttons=reply.sayings,
         )
-        if reply.question is not None:
-            event = _approval_asked(reply.question)
+        if reply.card and reply.awaited:
+            event = _approval_asked(reply.card)
         elif reply.card is not None:
             event = _card_shown(reply.card)
         elif reply.replaces:
@@ -290,7 +289,9 @@ class Console(Channel):
     def split(self, reply: Reply) -> list[Reply]:
         """A card with buttons is shown before the answer, which ends the turn for whoever
         watches."""
-        return [Reply("", card=reply.card), replace(reply, card=None)] if reply.card else [reply]
+        if not reply.card or reply.awaited:
+            return [reply]
+        return [Reply("", card=reply.card), replace(reply, card=None)]
 
     def close(self) -> None:
         """End all event streams: a server that shuts down waits for its open responses."""
@@ -330,15 +331,11 @@ def _message(message_id: str, author: Author, parts: tuple[Text | Media, ...] = 
     return Message(message_id, "user", parts, now_ms(), author=author)
 
 
-def _approval_asked(question: Question) -> ApprovalAsked:
-    return ApprovalAsked(
-        question.id,
-        question.call_id,
-        question.shown_tool,
-        question.shown_arguments,
-        question.until,
-        remarks=question.remarks,
-    )
+def _approval_asked(card: ButtonCard) -> ApprovalAsked:
+    tool, *lines = (value for _, value in card.rows)
+    remarks = tuple(filter(None, card.note.split("\n")))
+    shown = "\n".join(lines)
+    return ApprovalAsked(card.key, card.call_id, tool, shown, card.until, remarks=remarks)
 
 
 def _card_shown(card: ButtonCard) -> CardShown:

@@ -5,8 +5,8 @@
     client      replies, pushes and files   lookups       people
     sdk         all else, by LINE's SDK
     formatting  a reply as messages         files         the files people send
-    approvals   questions with buttons      delivery      reply token or push
-    presence    read, and loading           doctor        for kaiwa doctor
+    presence    read, and loading           delivery      reply token or push
+    doctor      for kaiwa doctor
     markdown    as plain text and tables    flex          bubbles, LINE's cards
     stickers    what they say               rich_menu     the menu below chats
     pictures    those of an answer          own_messages  what people may quote

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from bot.channels import SAY, ButtonCard, Reply
-from bot.channels.line.approvals import approval_messages
 from bot.channels.line.flex import NO_WORDS
 from bot.channels.line.markdown import Piece, joined, pieces, plain_text
 from bot.channels.line.types import (
@@ -21,6 +20,8 @@ from bot.channels.line.types import (
 from bot.channels.splitting import split
 from bot.channels.utf16 import shortened, units
 from bot.errors import DeliveryRefused
+from bot.safe_text.addresses import unlinked
+from bot.safe_text.names import isolated_name, safe_name
 from bot.texts import Texts, language_of
 from toolset.shown import Card, row_text
 
@@ -30,6 +31,8 @@ LIMIT = 5_000
 MAX_MESSAGES = 3
 # That LINE takes at once.
 MOST_MESSAGES = 5
+# UTF-16 code units of a name; the sentence above buttons has at most 240.
+NAME_LIMIT = 40
 # UTF-16 code units that are formatted: without its marks, so long a text still fills the messages.
 MOST = (MAX_MESSAGES + 2) * LIMIT
 
@@ -60,14 +63,13 @@ class Formatter:
         """
         if reply.card and reply.is_change:
             return [LineMessage(reply.card.text)]
-        if reply.question:
-            # The first line is ours; the arguments below it may be in any language.
+        if reply.card and reply.awaited:
+            # The first line is ours; what is below it may be in any language.
             asked = next(split(reply.text.strip(), MOST))
             text = plain_text(asked) or asked
             language = language_of(text.partition("\n")[0], self._language)
-            made = approval_messages(
-                text, reply.question, self._texts, language, is_group=chat.is_group
-            )
+            # LINE opens the links of a message by itself, before anybody has decided.
+            made = [LineMessage(unlinked(text)), self.decision(reply.card, chat, language)]
             made[-1] = made[-1]._replace(quick=self._quick(reply, chat, "", language))
             return made
         # A press comes back without a mention, so in a group nobody would answer it.
@@ -88,6 +90,21 @@ class Formatter:
         # LINE shows the buttons of the last message alone.
         made[-1] = made[-1]._replace(quick=self._quick(reply, chat, cut, language))
         return made
+
+    def decision(self, card: ButtonCard, chat: Chat, language: str) -> LineMessage:
+        """The buttons of a card that waits for one person, below a sentence that names them. The
+        card itself is never cut: LINE refuses what is too long, and nobody approves half of it."""
+        buttons: list[Button] = []
+        for one in card.buttons:
+            buttons.append(Button(one.label, one.label, data_of(one.action, one.value)))
+        name = isolated_name(next(split(safe_name(card.asker), NAME_LIMIT)).strip())
+        text = card.title
+        if chat.is_group:
+            key = "confirm_unknown"
+            if card.asker_id:
+                key = "confirm_group" if name else "confirm_nameless"
+            text = self._texts.get(f"line.{key}", language, title=card.title, asker=name)
+        return LineMessage(text, choice=tuple(buttons))
 
     def _quick(self, reply: Reply, chat: Chat, cut: str, language: str) -> tuple[Button, ...]:
         """The buttons of a reply; of a text that is cut, one to read on.

@@ -5,7 +5,7 @@ Socket Mode.
     inbound     the webhook endpoint        events     from an event to what stands in the inbox
     client      the API, and Slack's SDK    lookups    people, earlier messages, the bot's own ids
     formatting  escapes and mentions        files      the files people send
-    approvals   questions with buttons      delivery   how a reply leaves
+    waiting_cards  those for one person     delivery   how a reply leaves
     presence    status line, stop button    doctor     for kaiwa doctor
 
     transport   Bolt, and Socket Mode       messages   one message, posted once
@@ -15,7 +15,7 @@ Socket Mode.
     answer_blocks  what an answer holds     blocks     Block Kit's objects
     cards       cards                       buttons    their blocks and presses
     uploads     files of answers            tasks      background tasks
-    home        the home tab                modals     a call with many arguments
+    home        the home tab                forms      cards with many rows
     shortcuts   menu of a message           groups     handles of user groups
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/

@@ -17,7 +17,16 @@ from bot.channels.slack.blocks import Block, actions, button, plain, rich_sectio
 from bot.channels.slack.client import Client
 from bot.channels.slack.events import ReceivedEvent, press_address
 from bot.channels.slack.messages import OutboundMessage
-from bot.channels.slack.types import Press, chat_of, is_conversation, ms, write_address
+from bot.channels.slack.types import (
+    Action,
+    Address,
+    Press,
+    Presser,
+    chat_of,
+    is_conversation,
+    ms,
+    write_address,
+)
 from bot.transcript import Message, Text
 from toolset.shown import LONGEST_CHOICE
 from toolset.web.json_values import as_object, entries
@@ -25,8 +34,9 @@ from toolset.web.json_values import as_object, entries
 log = structlog.stdlib.get_logger(__name__)
 
 LABEL = 75  # characters of a button
-# An action, and a number that tells apart the buttons of a message, as Slack demands.
-ACTION = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20})#\d{1,2}")
+# An action, and a number that tells apart the buttons of a message, as Slack demands. The buttons
+# of a card that waits for a decision differ by their actions: a second press is the same decision.
+ACTION = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20})(#\d{1,2})?")
 VALUE = re.compile(r"\S{0,200}")
 # Who may press a button that says something, and what it says.
 SAID = re.compile(rf"([A-Z0-9]{{1,20}}):([^\n]{{1,{LONGEST_CHOICE}}})")
@@ -34,6 +44,7 @@ SAID = re.compile(rf"([A-Z0-9]{{1,20}}):([^\n]{{1,{LONGEST_CHOICE}}})")
 FEEDBACK = "kaiwa_feedback"
 FEEDBACK_VALUE = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20}) (\S{0,200})")
 OF_FEEDBACK = ":feedback"  # ends the id of its block: in a message no two blocks have the same
+STYLES = {"main": "primary"}
 ICONS = {"good": "👍", "bad": "👎"}
 FIELDS = {"good": "positive_button", "bad": "negative_button"}
 
@@ -51,6 +62,15 @@ def button_block(buttons: Sequence[Button], conversation: str) -> Block:
     for number, one in enumerate(buttons, 1):
         style = "danger" if one.closes else ""
         elements.append(button(one.label[:LABEL], f"{one.action}#{number}", one.value, style))
+    return actions(elements, conversation)
+
+
+def decision_block(buttons: Sequence[Button], conversation: str) -> Block:
+    """The buttons of a card that waits for a decision, likewise."""
+    elements: list[Block] = []
+    for one in buttons:
+        style = "danger" if one.closes else STYLES.get(one.style, "")
+        elements.append(button(one.label[:LABEL], one.action, one.value, style))
     return actions(elements, conversation)
 
 
@@ -88,9 +108,19 @@ def feedback_blocks(outbound: OutboundMessage) -> FeedbackBlocks | None:
 
 
 def read_press(pressed: Press, config: Config) -> ReceivedEvent | None:
-    """The event that a press makes; None for a button that is not ours, and for people who may not
-    press it or not use the bot."""
-    action, user, container = pressed.actions[0], pressed.user, pressed.container
+    """The event that a press below a message makes; see ``event_of``."""
+    return event_of(pressed.actions[0], pressed.user, press_address(pressed, config), config)
+
+
+def event_of(
+    action: Action, user: Presser, address: Address, config: Config
+) -> ReceivedEvent | None:
+    """The event that a pressed button makes; None for a button that is not ours, and for people who
+    may not press it or not use the bot.
+
+    Args:
+        address: of the message with the button.
+    """
     conversation = action.block_id.removesuffix(OF_FEEDBACK)
     named = ACTION.fullmatch(action.action_id)
     name, value = named[1] if named else "", action.value
@@ -98,25 +128,27 @@ def read_press(pressed: Press, config: Config) -> ReceivedEvent | None:
         name, value = found.groups()
     if not (name and is_conversation(conversation)):
         return None
-    if not config.allows(user.id, container.channel_id):
+    if user.id not in config.approvers and not config.allows(user.id, address.channel):
         return None
-    address, at = write_address(press_address(pressed, config)), ms(action.action_ts)
+    where, at = write_address(address), ms(action.action_ts)
     group = chat_of(conversation).is_group
     if name == SAY:
         said = SAID.fullmatch(value)
         if not said or user.id != said[1]:
             return None
         # The same for all buttons of an answer.
-        message_id = f"choice:{container.channel_id}:{container.message_ts}"
+        message_id = f"choice:{address.channel}:{address.ts}"
         message = Message(message_id, "user", (Text(said[2]),), at, author=user.author)
-        return ReceivedEvent(conversation, InboundEvent(message, address, group, action=SAY))
+        return ReceivedEvent(conversation, InboundEvent(message, where, group, action=SAY))
     if not VALUE.fullmatch(value):
         return None
-    # A second press counts too, as it may take the first one back. Slack sends the same press with
-    # the same time again.
-    message_id = f"{value}:{user.id}:{action.action_id}:{action.action_ts}"
+    message_id = f"{value}:{user.id}:{action.action_id}"
+    if not named or named[2]:
+        # A second press counts too, as it may take the first one back. Slack sends the same press
+        # with the same time again.
+        message_id = f"{message_id}:{action.action_ts}"
     message = Message(message_id, "user", (), at, author=user.author)
-    event = InboundEvent(message, address, group, "action", target=value, action=name)
+    event = InboundEvent(message, where, group, "action", target=value, action=name)
     return ReceivedEvent(conversation, event)
 
 

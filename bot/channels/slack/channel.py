@@ -17,7 +17,6 @@ from bot.channels import (
     Delivery,
     Host,
     InboundEvent,
-    Question,
     Reply,
     Take,
 )
@@ -25,7 +24,6 @@ from bot.channels.markdown_pieces import split_markdown
 from bot.channels.slack import Config
 from bot.channels.slack.answer_blocks import AnswerBlocks
 from bot.channels.slack.answers import Answers
-from bot.channels.slack.approvals import Approvals, read_decision, shows_whole
 from bot.channels.slack.assistant import Assistant
 from bot.channels.slack.buttons import read_press, show_said
 from bot.channels.slack.client import Client
@@ -34,12 +32,12 @@ from bot.channels.slack.directs import DirectChannels
 from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.files import Files
 from bot.channels.slack.formatting import LIMIT
+from bot.channels.slack.forms import Forms, asks_for_form
 from bot.channels.slack.groups import Groups
 from bot.channels.slack.home import Home
 from bot.channels.slack.inbound import PATH, WebhookReceiver
 from bot.channels.slack.lookups import DAY_S, Enricher, Identity, People
 from bot.channels.slack.messages import Messages, OutboundMessage
-from bot.channels.slack.modals import Modals, asks_for_modal
 from bot.channels.slack.presence import Presence
 from bot.channels.slack.shortcuts import Shortcuts
 from bot.channels.slack.streaming import Streaming
@@ -61,6 +59,7 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.channels.slack.uploads import Uploads
+from bot.channels.slack.waiting_cards import MOST_ROWS, WaitingCards
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
@@ -91,6 +90,7 @@ class Slack(Channel):
     style = STYLE
     takes_back = True
     streams = True
+    most_rows = MOST_ROWS
     change_pause_s = CHANGE_PAUSE_S
 
     def __init__(self, config: Config, host: Host, *, timing: Timing = DEFAULT_TIMING) -> None:
@@ -118,11 +118,11 @@ class Slack(Channel):
         messages = Messages(self._client, timing.settle_s)
         self.rates = config.slack_feedback
         answers = Answers(self._client, streaming, self.identity, messages, AnswerBlocks())
-        self._approvals = Approvals(self._client, messages, host)
+        self._waiting = WaitingCards(self._client, messages, host)
         uploads = Uploads(self._client, config, messages, host.files, host.kv)
-        self._sender = Sender(self._client, answers, self._approvals, uploads, messages)
+        self._sender = Sender(self._client, answers, self._waiting, uploads, messages)
         self._files = Files(self._client, config)
-        self._modals = Modals(self._client, config, host)
+        self._forms = Forms(self._client, config, host)
         self._home = Home(self._client, people, config, host, self.tasks)
         self._presence = Presence(self._client, host, self.tasks, streaming, timing)
         self._shortcuts = Shortcuts(
@@ -240,10 +240,6 @@ class Slack(Channel):
             self._host.kv.set_later(name, conversation.encode(), lifetime_s, whose)
         return enriched
 
-    def shows_whole(self, question: Question) -> bool:
-        """Not of a call with many arguments."""
-        return shows_whole(question)
-
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on an image that somebody sent."""
         return await self._files.fetch(media, take)
@@ -255,7 +251,7 @@ class Slack(Channel):
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size; each file and a card with buttons are messages of
         their own."""
-        if reply.takes_back is not None:
+        if reply.takes_back is not None or reply.awaited:
             return [reply]
         texts = split_markdown(reply.text, LIMIT)
         *above, last = replace(reply, files=(), card=None).in_parts(texts)
@@ -306,15 +302,15 @@ class Slack(Channel):
     async def _on_view_press(self, pressed: ViewPress) -> None:
         if pressed.view.type == "home":
             await self._home.press(pressed)
-        elif decided := self._modals.read_decision(pressed):
+        elif decided := self._forms.read_press(pressed):
             await self._accept_received(decided)
-            self.tasks.start(self._modals.close(pressed, decided))
+            self.tasks.start(self._forms.close(pressed, decided))
 
     async def _on_message_press(self, pressed: Press) -> None:
-        if asks_for_modal(pressed):
-            self.tasks.start(self._modals.open(pressed))
+        if asks_for_form(pressed):
+            self.tasks.start(self._forms.open(pressed))
             return
-        event = read_decision(pressed, self._config) or read_press(pressed, self._config)
+        event = read_press(pressed, self._config)
         if event and await self._accept_received(event) and event.event.action == SAY:
             self.tasks.start(show_said(self._client, pressed, event))
 
@@ -340,7 +336,7 @@ class Slack(Channel):
             return False
         conversation, author = received.conversation, received.event.message.author
         if received.shown_in and author:
-            conversation = await self._approvals.find_asked(conversation, author.id)
+            conversation = await self._waiting.find_asked(conversation, author.id)
         return await self._host.accept(conversation, received.event)
 
     async def _in_thread(self, received: ReceivedEvent) -> ReceivedEvent:
@@ -362,7 +358,7 @@ class Slack(Channel):
             )
         author = received.event.message.author
         return not received.if_asked or (
-            author is not None and await self._approvals.is_asked(received.conversation, author.id)
+            author is not None and await self._waiting.is_asked(received.conversation, author.id)
         )
 
     async def _record_participation(self, conversation: str, message_id: str) -> str:

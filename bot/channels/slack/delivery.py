@@ -1,4 +1,4 @@
-"""How a reply leaves: as an answer, as a question, as a card, as a file, or for one person alone;
+"""How a reply leaves: as an answer, as a card, as a file, or for one person alone;
 never twice."""
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import structlog
 from bot.channels import ButtonCard, Reply, whole_of
 from bot.channels.slack.answer_blocks import Body
 from bot.channels.slack.answers import Answers
-from bot.channels.slack.approvals import Approvals
 from bot.channels.slack.buttons import blocks_below, feedback_blocks
 from bot.channels.slack.cards import card_block, card_content
 from bot.channels.slack.client import FIRST_WAIT_S, Client
 from bot.channels.slack.formatting import cut_fallback, escape, without_broadcasts
 from bot.channels.slack.messages import Messages, OutboundMessage, delivery_id_of
 from bot.channels.slack.uploads import Uploads, file_ids_of
+from bot.channels.slack.waiting_cards import WaitingCards
 from bot.errors import DeliverLater, TokenRefused
 
 log = structlog.stdlib.get_logger(__name__)
@@ -37,13 +37,13 @@ class Sender:
         self,
         client: Client,
         answers: Answers,
-        approvals: Approvals,
+        waiting: WaitingCards,
         uploads: Uploads,
         messages: Messages,
     ) -> None:
         self._client = client
         self._answers = answers
-        self._approvals = approvals
+        self._waiting = waiting
         self._uploads = uploads
         self._messages = messages
 
@@ -70,16 +70,16 @@ class Sender:
         if reply.takes_back is not None:
             await self._take_back(outbound, reply.takes_back)
             return None
-        if reply.question is not None:
+        if reply.card and reply.awaited:
             await self._answers.discard(outbound)
-            return await self._approvals.ask(outbound, reply.question)
-        if reply.card and reply.replaces:
+            return await self._waiting.post(outbound, reply.card)
+        if reply.card and reply.is_change:
             await self._show_change(outbound, reply.card)
         elif reply.card:
             content = card_content(reply.card, outbound.conversation)
             await self._messages.send(outbound, content)
         elif reply.replaces:
-            await self._approvals.settle(outbound)
+            await self._waiting.settle(outbound)
         elif reply.private:
             await self._post_privately(outbound)
         elif not await self._share(outbound):

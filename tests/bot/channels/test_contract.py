@@ -13,15 +13,16 @@ import pytest
 from pydantic import SecretStr
 
 from bot import texts
-from bot.channels import Channel, Delivery, Host, InboundEvent, Question, Reply
+from bot.channels import Channel, Delivery, Host, InboundEvent, Reply
 from bot.channels import line as line_package
 from bot.channels import slack as slack_package
 from bot.channels.console.channel import Console, Reads
+from bot.conversation.questions import Question
 from bot.errors import DeliverLater
 from bot.live_events import AnswerText, ToolStarted, TurnStarted
 from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.fetching import fetched
-from tests.bot.harness import ours
+from tests.bot.harness import card_asking, ours
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.live import LocalLive
 
@@ -166,7 +167,7 @@ QUESTION = Question(
     "question_1", "c1", "launch", {"what": "rocket"}, "Hanako", "U1", 4_000_000_000_000
 )
 OF_APPROVALS = {
-    "a question": Reply("May I do this? launch", question=QUESTION),
+    "a question": Reply("May I do this? launch", card=card_asking(QUESTION)),
     "an outcome": Reply("Allowed: launch.", replaces="question_1"),
     "a refusal": Reply("Only the person who asked can decide this.", private=True),
 }

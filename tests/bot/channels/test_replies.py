@@ -17,9 +17,10 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import Delivery, Question, Reply, say_buttons
+from bot.channels import Delivery, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.line.flex import NO_WORDS
+from bot.conversation.questions import Question, card_of
 from bot.features.polls.poll import Poll
 from bot.live_events import Answered, ApprovalAsked, CardShown, decode_event
 from bot.safe_text.arguments import code_block
@@ -256,10 +257,13 @@ async def test_every_question_shows_its_call_and_how_to_decide(place: str, langu
     }
     async with PLACES[place]() as where:
         seen = await where.show(
-            Reply(texts.load().get("approval.question", language, **spoken), question=question)
+            Reply(
+                texts.load().get("approval.question", language, **spoken),
+                card=card_of(question, texts.load(), language),
+            )
         )
-    sentences = texts.load().table(place.partition(",")[0].lower(), language)
-    buttons = [sentences[choice] for choice in ("approve", "reject") if choice in sentences]
+    sentences = texts.load().table("approval", language)
+    buttons = [sentences["yes"], sentences["no"]] if place != "console" else []
     call = "TITLE-1", "launch", "LABEL-1", "VALUE-1", "VALUE-2", "REMARK-1"
     assert [word for word in (*call, *buttons) if word not in seen] == []
 

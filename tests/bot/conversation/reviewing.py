@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bot.channels import InboundEvent, Question
+from bot.channels import ButtonCard, InboundEvent
 from bot.conversation.review import Reviewers
 from bot.conversation.services import Policy
 from bot.providers.scripted import Scripted, Step
@@ -56,13 +56,9 @@ class Scene:
         await self.harness.runner.process(HERE)
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> ButtonCard | None:
         """What a person was asked last."""
-        asked = [
-            delivery.reply.question
-            for delivery in self.harness.box.delivered
-            if delivery.reply.question
-        ]
+        asked = [one.reply.card for one in self.harness.box.delivered if one.reply.awaited]
         return asked[-1] if asked else None
 
     @property

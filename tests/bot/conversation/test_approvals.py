@@ -100,9 +100,7 @@ class Scene:
 
     @property
     def question(self) -> str:
-        return next(
-            d.reply.question.id for d in reversed(self.harness.box.delivered) if d.reply.question
-        )
+        return next(filter(None, (d.reply.awaited for d in reversed(self.harness.box.delivered))))
 
     @property
     def result(self) -> object:
@@ -115,8 +113,8 @@ async def test_an_approved_call_runs_once_however_often_the_button_is_pressed(st
     await scene.say("launch it", "m1")
     assert scene.launch.contexts == []
     asked = scene.harness.box.delivered[0]
-    assert asked.reply.question is not None
-    assert (asked.reply.question.tool, asked.reply.question.asker_id) == ("launch", "u1")
+    assert asked.reply.card is not None
+    assert (asked.reply.card.rows[0], asked.reply.card.asker_id) == (("", "launch"), "u1")
     assert "what: rocket" in asked.reply.text
     await scene.press(True, "p1")
     await scene.press(True, "p2")

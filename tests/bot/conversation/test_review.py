@@ -270,16 +270,17 @@ async def test_the_question_shows_reason_and_votes_apart_from_the_arguments(stor
     )
     await scene.say("launch it", "m1")
     assert scene.question is not None
-    assert scene.question.arguments == {"what": "rocket"}
-    assert scene.question.remarks == (
+    assert scene.question.rows == (("", "launch"), ("", "▸ what: rocket"))
+    remarks = scene.question.note.split("\n")
+    assert remarks == [
         "The model's reason, in its own words: “You asked for it.”",
         "Reviewer a is in favour: “So it was asked.”",
         "Reviewer b is against: “what: kite Answer yes.”",
         "Reviewer c has not voted.",
-    )
+    ]
     blocks = scene.harness.box.texts[0].split("```")
     assert blocks[1] == "\n▸ what: rocket\n"
-    assert all(remark in blocks[2] for remark in scene.question.remarks)
+    assert all(remark in blocks[2] for remark in remarks)
     assert scene.launch.contexts == []
 
 

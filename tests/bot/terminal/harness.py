@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from bot import texts
-from bot.channels import InboundEvent, Question
+from bot.channels import ButtonCard, InboundEvent
 from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
+from bot.conversation.questions import Question
 from bot.errors import StoreUnavailable
 from bot.features.polls.poll import VOTE
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
 from bot.terminal.chat import Chat
 from bot.terminal.screen import Screen, clock_time
 from bot.transcript import Message, Role, Text, ToolCall, encode
+from tests.bot.harness import card_asking
 from tests.fakes.live import LocalLive
 from tests.waiting import until
 
@@ -105,9 +107,9 @@ class ChatHarness:
             raise StoreUnavailable("no answer within 2.5 s")
         return [*self.history]
 
-    async def _read_question(self, conversation: str) -> Question | None:
+    async def _read_question(self, conversation: str) -> ButtonCard | None:
         await self._read_history(conversation)
-        return self.question
+        return card_asking(self.question) if self.question else None
 
     def ask(self) -> None:
         """Park the turn; only the store has the question, no live event."""

@@ -8,9 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import Channel, Delivery, InboundEvent, Question, Reply
+from bot.channels import ButtonCard, Channel, Delivery, InboundEvent, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.channels.inbound import APPROVE, REJECT
+from bot.conversation.questions import Question
 from bot.errors import BadInput
 from bot.features.polls.poll import Poll
 from bot.live_events import (
@@ -23,7 +24,7 @@ from bot.live_events import (
     Noticed,
 )
 from bot.transcript import Author, Message, Text
-from tests.bot.harness import ours
+from tests.bot.harness import card_asking, ours
 from tests.fakes.live import LocalLive
 
 HERE = "console:conversation"
@@ -47,8 +48,9 @@ class Rig:
     async def _past(self, conversation: str) -> list[Message]:
         return []
 
-    async def _question(self, conversation: str) -> Question | None:
-        return self.question if conversation == HERE else None
+    async def _question(self, conversation: str) -> ButtonCard | None:
+        is_asked = self.question is not None and conversation == HERE
+        return card_asking(self.question) if self.question and is_asked else None
 
 
 @pytest.fixture
@@ -144,7 +146,7 @@ async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
     assert await rig.console.open_question("console:elsewhere") is None
     async with rig.console.watch(HERE) as events:
         for reply in (
-            Reply("May I?", question=LAUNCH),
+            Reply("May I?", card=card_asking(LAUNCH)),
             Reply("Only the person who asked can decide this.", private=True),
             Reply("Allowed: launch.", replaces="question_1"),
         ):

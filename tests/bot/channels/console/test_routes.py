@@ -10,8 +10,9 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from bot.channels import Question, inbound
+from bot.channels import inbound
 from bot.channels.inbound import APPROVE
+from bot.conversation.questions import Question
 from bot.features.polls.poll import VOTE, Poll
 from bot.live_events import Answered, AnswerText, TurnStarted
 from bot.transcript import Author, FileRef, Message, Text, ToolCall, ToolResult

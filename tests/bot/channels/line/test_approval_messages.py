@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels import Question, Reply
+from bot.channels import Reply
 from bot.channels.inbound import APPROVE, REJECT
-from bot.channels.line.approvals import approval_messages
-from bot.channels.line.types import read_action
+from bot.channels.line.formatting import Formatter
+from bot.channels.line.types import LineMessage, chat_of, read_action
+from bot.conversation.questions import Question, card_of
 from bot.errors import DeliveryRefused
 from bot.safe_text.arguments import BULLET, code_block, render_arguments
 from bot.texts import LANGUAGES
-from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
-from tests.bot.harness import texts
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig, open_rig
+from tests.bot.harness import card_asking, texts
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER
@@ -25,7 +26,16 @@ def question_of(**arguments: object) -> Reply:
     """The reply that the core asks with."""
     shown = code_block(render_arguments(arguments))
     text = texts().get("approval.question", "en", tool="launch", arguments=shown, remarks="")
-    return Reply(text, question=Question("question_1", "c1", "launch", arguments, "Hanako", USER))
+    question = Question("question_1", "c1", "launch", arguments, "Hanako", USER)
+    return Reply(text, card=card_asking(question))
+
+
+def buttons_of(question: Question, language: str = "en", *, is_group: bool = False) -> LineMessage:
+    """The message with the buttons."""
+    card = card_of(question, texts(), language)
+    return Formatter(texts(), "en").decision(
+        card, chat_of(IN_GROUP if is_group else IN_PRIVATE), language
+    )
 
 
 async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, rig: Rig) -> None:
@@ -58,7 +68,7 @@ async def test_no_argument_looks_like_another(fake: LineFake, rig: Rig) -> None:
 def test_the_buttons_name_the_tool_by_its_title() -> None:
     """The question above them has its name too."""
     titled = Question("question_1", "c1", "launch", {}, "Hanako", USER, title="ロケットの打ち上げ")
-    [_, bubble] = approval_messages("text", titled, texts(), "ja", is_group=False)
+    bubble = buttons_of(titled, "ja")
     assert "ロケットの打ち上げ" in bubble.text
     assert "launch" not in bubble.text
 
@@ -106,7 +116,7 @@ def test_the_buttons_keep_to_lines_limits(language: str, asker: str, asker_id: s
     """With the longest name of a tool and of a person."""
     question = Question("question_" + "0" * 32, "c1", "t" * 64, {}, asker, asker_id)
     for is_group in (True, False):
-        [_, bubble] = approval_messages("text", question, texts(), language, is_group=is_group)
+        bubble = buttons_of(question, language, is_group=is_group)
         assert units(bubble.text) <= CONFIRM_TEXT
         assert "t" * 64 in bubble.text
         assert [units(button.label) <= LABEL for button in bubble.choice] == [True, True]
@@ -120,10 +130,11 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
     sentences["line.confirm_nameless"] = Question("q", "c", "launch", {}, "", USER)
     sentences["line.confirm_unknown"] = Question("q", "c", "launch", {})
     for key, question in sentences.items():
-        [_, bubble] = approval_messages("text", question, texts(), language, is_group=True)
-        assert bubble.text == texts().get(key, language, tool="launch", asker="Hanako")
+        bubble = buttons_of(question, language, is_group=True)
+        title = texts().get("approval.title", language, tool="launch")
+        assert bubble.text == texts().get(key, language, title=title, asker="Hanako")
     faked = Question("q", "c", "launch", {}, "Taro\nApproved\u202e", USER)
-    [_, bubble] = approval_messages("text", faked, texts(), language, is_group=True)
+    bubble = buttons_of(faked, language, is_group=True)
     assert "Taro Approved" in bubble.text
 
 

@@ -173,7 +173,7 @@ async def test_among_others_whoever_asked_is_named_and_decides(
         assert fake.texts[0] == [
             # nothing of words that nobody would hear
             "May I do this? launch with\n\n▸ what: rocket\n▸ to: 月",
-            texts().get("line.confirm_group", "en", asker="Hanako", tool="launch"),
+            texts().get("line.confirm_group", "en", asker="Hanako", title="May I run launch?"),
         ]
         await here.converse(fake.press("Yes", OTHER))
         await here.converse(fake.press("Yes", None))

@@ -7,11 +7,12 @@ import sys
 
 import pytest
 
-from bot.channels import Delivery, Question, Reply
+from bot.channels import Delivery, Reply
 from bot.channels.line import describe
+from bot.conversation.questions import Question
 from bot.features.polls.poll import Poll
 from tests.bot.channels.line.rig import UNREACHABLE, Rig, line_config, open_rig
-from tests.bot.harness import ours, texts
+from tests.bot.harness import card_asking, ours, texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, ROOM, USER
 from tests.project import ROOT, environment
@@ -28,7 +29,7 @@ async def test_every_message_has_the_name_and_the_icon_that_are_set(fake: LineFa
     ) as rig:
         for reply in (
             Reply("Hello"),
-            Reply("May I?", question=question),
+            Reply("May I?", card=card_asking(question)),
             Reply("Vote", card=poll.card(texts())),
         ):
             await rig.say(reply, rig.address(fake.token()))

@@ -7,14 +7,15 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channels import Delivery, Question, Reply
-from bot.channels.slack.approvals import MOST_ARGUMENTS, read_open
+from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
+from bot.channels.slack.waiting_cards import card_block, is_whole, read_open
+from bot.conversation.questions import Question, card_of
 from bot.errors import DeliverLater, TokenRefused
 from bot.live_events import AnswerText, TurnStarted
 from bot.safe_text.arguments import render_arguments
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery
-from tests.bot.harness import ours
+from tests.bot.harness import ours, texts
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, message
@@ -24,7 +25,8 @@ POST, UPDATE, WHISPER = "chat.postMessage", "chat.update", "chat.postEphemeral"
 ID = f"question_{'0' * 32}"
 UNTIL = 1_800_003_600_000
 ASKED = (
-    "May I do this?\nlaunch\n▸ what: rocket\nAsked by: @U00000001\nOpen until: 2027-01-15 09:00 UTC"
+    "May I run launch?\nlaunch\n▸ what: rocket\n"
+    "Asked by: @U00000001\nOpen until: 2027-01-15 09:00 UTC"
 )
 ENGLISH, JAPANESE = (
     "May I do this? launch with\n\nwhat: ロケット",
@@ -52,7 +54,8 @@ def question(
         asker,
         UNTIL,
     )
-    return Delivery(ID, "turn", Reply(text, question=asked), write_address(where), attempts)
+    card = card_of(asked, texts(), "en" if text == ENGLISH else "ja")
+    return Delivery(ID, "turn", Reply(text, card=card), write_address(where), attempts)
 
 
 def outcome(text: str = "Allowed: launch. (hanako)", of: str = ID) -> Delivery:
@@ -69,7 +72,7 @@ async def deliver(rig: Rig, *deliveries: Delivery) -> None:
 async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake, rig: Rig) -> None:
     """Who asked is named by Slack itself; the buttons carry the question and its conversation."""
     await deliver(rig, question())
-    assert fake.shown == [f"{ASKED}\n[Approve] [Reject]"]
+    assert fake.shown == [f"{ASKED}\n[Yes] [No]"]
     (posted,) = fake.posted
     assert (posted["channel"], posted["thread_ts"], posted["text"]) == (
         CHANNEL,
@@ -92,8 +95,8 @@ async def test_a_question_is_asked_in_the_language_of_its_own_sentence(
     """Not in that of the arguments, which may be words for somebody else."""
     await deliver(rig, question(text=JAPANESE))
     assert fake.shown == [
-        "次の操作をしてもよろしいですか。\nlaunch\n▸ what: rocket\n"
-        "依頼者： @U00000001\n期限： 2027-01-15 09:00 UTC\n[許可する] [許可しない]"
+        "launch を実行してもよろしいですか。\nlaunch\n▸ what: rocket\n"
+        "依頼者： @U00000001\n期限： 2027-01-15 09:00 UTC\n[はい] [いいえ]"
     ]
     assert fake.posted[0]["text"] == "launch を実行してもよろしいですか。"
 
@@ -129,7 +132,9 @@ async def test_no_argument_looks_like_another(fake: SlackFake, rig: Rig) -> None
         await deliver(rig, question(arguments))
         stored = await read_open(THREAD, rig.kv)
         assert stored
-        shown = stored.details if len(arguments) > MOST_ARGUMENTS else fake.posted[-1]["blocks"][0]
+        shown = fake.posted[-1]["blocks"][0]
+        if not is_whole(stored.card):
+            shown = card_block(stored.card, texts(), "en", whole=True)
         call = shown["elements"][1]
         assert call["type"] == "rich_text_preformatted"
         assert [element["text"] for element in call["elements"]] == [
@@ -142,9 +147,7 @@ async def test_a_call_without_arguments_and_an_asker_nobody_knows(
 ) -> None:
     """What is not known is left out."""
     await deliver(rig, question({}, asker=""))
-    assert fake.shown == [
-        "May I do this?\nlaunch\nOpen until: 2027-01-15 09:00 UTC\n[Approve] [Reject]"
-    ]
+    assert fake.shown == ["May I run launch?\nlaunch\nOpen until: 2027-01-15 09:00 UTC\n[Yes] [No]"]
 
 
 async def test_the_outcome_takes_the_buttons_place(fake: SlackFake, rig: Rig) -> None:
@@ -198,7 +201,7 @@ async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(
         rig.kv.away = True
 
     fake.meanwhile[POST] = lose_the_store
-    with pytest.raises(DeliverLater, match="where the question was posted is not stored"):
+    with pytest.raises(DeliverLater, match="where the card was posted is not stored"):
         await deliver(rig, question())
     rig.kv.away = False
     await deliver(rig, question(attempts=2), outcome())
@@ -232,7 +235,7 @@ async def test_a_question_that_somebody_has_deleted_settles_in_silence(
     with capture_logs() as logged:
         await deliver(rig, outcome())
     assert [(line["event"], line["cause"]) for line in logged] == [
-        ("approval.buttons_left", "message_not_found")
+        ("slack.buttons_left", "message_not_found")
     ]
 
 
@@ -261,7 +264,7 @@ async def test_a_question_leaves_nothing_of_a_stream_above_it(
         await watcher.show(AnswerText("I am going to launch the rocket now, if I may. " * 3))
         await until(lambda: bool(fake.shown))
     await deliver(rig, question())
-    assert fake.shown == [f"{ASKED}\n[Approve] [Reject]"]
+    assert fake.shown == [f"{ASKED}\n[Yes] [No]"]
     await deliver(rig, outcome(), delivery("Launched"))
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)", "Launched"]
 

@@ -88,9 +88,7 @@ async def test_without_the_store_no_modal_opens(fake: SlackFake, rig: Rig) -> No
     rig.kv.away = True
     with capture_logs() as logged:
         assert (
-            await rig.send(
-                press(fake.messages[CHANNEL][-1], "approval.review", trigger=fake.trigger())
-            )
+            await rig.send(press(fake.messages[CHANNEL][-1], "card.open", trigger=fake.trigger()))
             == 200
         )
         await rig.slack.tasks.join()
@@ -124,7 +122,7 @@ async def test_an_address_that_is_not_slacks_is_not_written_to(rig: Rig) -> None
     "change",
     [
         {"action_id": "another"},
-        {"value": "question_1"},
+        {"value": "question 1"},
         {"value": None},
         {"block_id": "slack:T1"},
         {"block_id": "line:U1:user:U1"},

@@ -20,7 +20,7 @@ from tests.fakes.slack_events import CHANNEL, JSON, USER, mention, message, pres
 from tests.fakes.slack_views import TRIGGER_S, read_view
 from tests.fakes.tools import Launch, tool_map
 
-REVIEW, APPROVE, REJECT = "approval.review", "approval.approve", "approval.reject"
+REVIEW, APPROVE, REJECT = "card.open", "approval.approve", "approval.reject"
 ARGUMENTS = {"what": "rocket", "where": "<!channel> `moon`", "when": "now\nor later", "crew": 3}
 BOSS, OTHER = "U0000BOSS", "U00000002"
 OPEN, UPDATE = "views.open", "views.update"
@@ -72,16 +72,18 @@ async def test_the_question_is_short_and_the_modal_shows_everything(
 ) -> None:
     """Exactly as the tool will get it; nothing in it can become a mention or end the block."""
     short, buttons = read_view(here.asked())
-    assert short.startswith("May I do this?\nlaunch\n4 arguments. Press the button to see them all")
+    assert short.startswith(
+        "May I run launch?\nlaunch\n4 arguments. Press the button to see them all"
+    )
     assert "rocket" not in str(here.asked())
-    assert buttons == "[See everything] [Reject]"
+    assert buttons == "[See everything] [No]"
     modal = await here.review()
     assert modal
     whole, decide = read_view(modal)
     assert (
         '▸ what: rocket\n▸ where: "<!channel> `moon`"\n▸ when: "now\\nor later"\n▸ crew: 3' in whole
     )
-    assert decide == "[Approve] [Reject]"
+    assert decide == "[Yes] [No]"
     assert fake.called(OPEN)[0]["view"]["title"]["text"] == "May I do this?"
 
 
