@@ -287,7 +287,7 @@ def _intake(conversations: ConversationServices) -> Intake:
         conversations.start,
         conversations.commands,
         conversations.metrics,
-        conversations.features.actions,
+        conversations.features,
         group_memory=conversations.defaults.group_memory,
     )
 

@@ -34,7 +34,7 @@ from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
-from bot.conversation.feature import AnsweredTurn, TurnRequest
+from bot.conversation.feature import AnsweredTurn, TurnRequest, TurnResult
 from bot.conversation.file_text import FileReader
 from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
@@ -80,36 +80,6 @@ KINDS: dict[type[TurnStep], str] = {
     StartedCall: STARTED,
     ToolResult: RESULT,
 }
-
-
-@dataclass(slots=True)
-class TurnResult:
-    """What a turn commits.
-
-    Attributes:
-        messages: for the history.
-        replies: with their addresses.
-        model: the one that answered.
-        may_be_reopened: all that is sent is the model's answer, and its messages may be edited.
-        asker: id of the person who is answered, where no message says it.
-        answers: ids of messages that are answered and are not for the history.
-    """
-
-    messages: tuple[Message, ...] = ()
-    replies: list[tuple[Reply, str]] = field(default_factory=list)
-    model: str = ""
-    may_be_reopened: bool = False
-    asker: str = ""
-    answers: tuple[str, ...] = ()
-
-    @property
-    def failed(self) -> bool:
-        """Whether an apology takes the place of an answer."""
-        return any(reply.failed for reply, _ in self.replies)
-
-    def say(self, reply: Reply, address: str) -> None:
-        """Add a reply."""
-        self.replies.append((reply, address))
 
 
 @dataclass(slots=True)

@@ -6,7 +6,6 @@ It is data for the model's next answer, and no part of the history.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -22,7 +21,7 @@ from bot.file_types import kind_of
 from bot.safe_text.names import safe_name
 from bot.safe_text.quotations import json_line
 from bot.store import BACKGROUND_S, Store
-from bot.texts import LETTER, PLACEHOLDER
+from bot.texts import PLACEHOLDER
 from bot.transcript import BACKGROUND_ID, UNREADABLE, Author, Media, Message, Part, Text, encode
 
 # Characters of one message.
@@ -37,14 +36,7 @@ OPENING = (
 # An answer that is not sent; nobody ever sees it.
 SILENT = "[silent]"
 
-URL = re.compile(r"https?://\S+")
-
 _decode = Decoder(Message).decode
-
-
-def has_words(text: str) -> bool:
-    """Whether there is anything to translate: letters that are no address, sticker or place."""
-    return LETTER.search(URL.sub("", PLACEHOLDER.sub("", text))) is not None
 
 
 def background_of(event: InboundEvent) -> bytes:

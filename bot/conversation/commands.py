@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -23,11 +22,11 @@ from bot.clock import now_ms
 from bot.commands import number_in
 from bot.conversation.admission import Admission
 from bot.conversation.edits import HistoryEditor
+from bot.conversation.feature import CommandContext, RunCommand
 from bot.conversation.memory import memory_of
 from bot.conversation.reminders import PUNCTUAL_S, line_of, planned_time, reminders_of, text_of
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
-from bot.store import Lease
 from bot.texts import language_of
 from bot.transcript import Message, channel_of
 from toolset.tool_map import ToolMap
@@ -36,19 +35,6 @@ UNRECORDED = ("memory", "memory_delete", "reminders")  # in a group the history 
 SUGGESTED = ("weather", "time", "sum")
 LABEL_AND_WORDS = ("label", "say")
 TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class CommandContext:
-    """The event that holds a command, and where it came from.
-
-    Attributes:
-        ends_turn: the messages before the command are not answered.
-    """
-
-    lease: Lease
-    event: InboundEvent
-    ends_turn: bool
 
 
 class Commands:
@@ -61,15 +47,12 @@ class Commands:
         editor: HistoryEditor,
         admission: Admission,
         tools: ToolMap,
-        *,
-        can_translate: bool = True,
     ) -> None:
-        self._can_translate = can_translate
         self._services = services
         self._editor = editor
         self._admission = admission
         self._tools = tools
-        self.table: Mapping[str, Callable[[CommandContext], Awaitable[Reply]]] = {
+        self.table: Mapping[str, RunCommand] = {
             "help": self._help,
             "reset": self._reset,
             "forget": self._forget,
@@ -78,8 +61,7 @@ class Commands:
             "reminders": self._reminders,
             "memory": self._memory,
             "memory_delete": self._memory_delete,
-            "interpret": self._interpret,
-            "interpret_off": self._interpret_off,
+            **services.features.commands,
         }
 
     async def run(self, name: str, context: CommandContext) -> Reply:
@@ -111,27 +93,15 @@ class Commands:
         return Reply(text, buttons=self._suggestions(suggested, event))
 
     async def _help(self, context: CommandContext) -> Reply:
-        conversation = context.lease.conversation
-        tools, channel = (
-            self._tools.of_place(conversation, context.event.author_id),
-            channel_of(conversation),
-        )
-        return self._help_about(
-            context.event, tools, channel, interprets=self._interprets(conversation)
-        )
-
-    def _interprets(self, conversation: str) -> bool:
-        """Whether the messages of a place can be translated."""
-        return self._can_translate and self._services.channels[channel_of(conversation)].overhears(
-            conversation
-        )
+        conversation, event = context.lease.conversation, context.event
+        tools = self._tools.of_place(conversation, event.author_id)
+        lines = self._services.features.help(conversation, self._language(event))
+        return self._help_about(event, tools, channel_of(conversation), lines)
 
     def _help_about(
-        self, event: InboundEvent, tools: ToolMap, channel: str = "", *, interprets: bool = False
+        self, event: InboundEvent, tools: ToolMap, channel: str = "", more: Sequence[str] = ()
     ) -> Reply:
-        text = self._text("command.help", event)
-        if interprets:
-            text = f"{text}\n{self._text('command.help_interpret', event)}"
+        text = "\n".join((self._text("command.help", event), *more))
         if words := command_words(tools, language := self._language(event)):
             own = f"command.tools_{channel}"  # where no message may begin with a slash
             key = own if own in self._services.texts.sentences[language] else "command.tools"
@@ -223,26 +193,6 @@ class Commands:
             return await self._memory(context)
         key = "command.memory_deleted" if await memory.forget(number) else "command.memory_none"
         return self._private(key, context, number=number)
-
-    async def _interpret(self, context: CommandContext) -> Reply:
-        """Have every message of a group translated; without two languages, say how that is done."""
-        conversation, event = context.lease.conversation, context.event
-        if not self._services.channels[channel_of(conversation)].overhears(conversation):
-            return self.sentence("command.interpret_where", event)
-        if not self._can_translate:
-            return self.sentence("command.interpret_demo", event)
-        names = self._services.texts.table("languages", self._language(event))
-        if (languages := self._services.commands.languages(event.message.text)) is None:
-            return self.sentence(
-                "command.interpret_how", event, languages=", ".join(names.values())
-            )
-        await self._services.store.groups.interpret(conversation, " ".join(languages))
-        one, other = (names[code] for code in languages)
-        return self.sentence("command.interpret", event, one=one, other=other)
-
-    async def _interpret_off(self, context: CommandContext) -> Reply:
-        await self._services.store.groups.interpret(context.lease.conversation, "")
-        return self.sentence("command.interpret_off", context.event)
 
     def _private(self, key: str, context: CommandContext, **values: object) -> Reply:
         """A sentence for its reader alone where the platform can do that; it never becomes a dead

@@ -14,7 +14,7 @@ from bot.agent.turn import apply_changes
 from bot.channels import Channel, Delivery, InboundEvent
 from bot.conversation.background import change_background, read_background
 from bot.conversation.cancellation import CHANGES, Change
-from bot.conversation.feature import Features
+from bot.conversation.feature import NO_FEATURES, Features
 from bot.conversation.history import KEEP_TURNS, messages_of, read_turns, wait_for_lease
 from bot.conversation.journal import (
     newest_address,
@@ -50,7 +50,6 @@ HOUR_S = 3_600
 # The wait for a conversation that another process answers is longer than a lease lives.
 LEASE_WAIT_S = 8.0
 NO_CHANNELS: Mapping[str, Channel] = {}
-NO_FEATURES = Features()
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +378,8 @@ class HistoryEditor:
             left += taking_back_each(waiting)
             if whole:
                 left += await self._shown_by_turn(lease.conversation)
-        await self._store.history.erase(lease, [encode(one) for one in left], whole=whole)
+        sends, erased = [encode(one) for one in left], self._features.erased
+        await self._store.history.erase(lease, sends, erased, whole=whole)
 
     async def _take_back(self, lease: Lease, deliveries: Sequence[Delivery]) -> None:
         """Have the channel delete what was shown, if it can."""

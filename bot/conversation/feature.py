@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, Reply
-from bot.store import Erase
+from bot.store import Erase, Lease
 from bot.transcript import Author, Message
 from toolset.stores import FindStore
 
@@ -25,6 +27,53 @@ class TurnRequest(NamedTuple):
 
 
 MakeStore = Callable[[TurnRequest], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandContext:
+    """The event that holds a command, and where it came from.
+
+    Attributes:
+        ends_turn: the messages before the command are not answered.
+    """
+
+    lease: Lease
+    event: InboundEvent
+    ends_turn: bool
+
+
+RunCommand = Callable[[CommandContext], Awaitable[Reply]]
+NO_COMMANDS: Mapping[str, RunCommand] = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class TurnResult:
+    """What a turn commits.
+
+    Attributes:
+        messages: for the history.
+        replies: with their addresses.
+        model: the one that answered.
+        may_be_reopened: all that is sent is the model's answer, and its messages may be edited.
+        asker: id of the person who is answered, where no message says it.
+        answers: ids of messages that are answered and are not for the history.
+    """
+
+    messages: tuple[Message, ...] = ()
+    replies: list[tuple[Reply, str]] = field(default_factory=list)
+    model: str = ""
+    may_be_reopened: bool = False
+    asker: str = ""
+    answers: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether an apology takes the place of an answer."""
+        return any(reply.failed for reply, _ in self.replies)
+
+    def say(self, reply: Reply, address: str) -> None:
+        """Add a reply."""
+        self.replies.append((reply, address))
 
 
 class AnsweredTurn(NamedTuple):
@@ -50,18 +99,37 @@ class Feature:
     Attributes:
         actions: of its buttons, each with what takes a press, in one request to the store and
             before the platform gets its answer.
+        commands: what runs each; their words are in the table ``words`` of ``texts.toml``.
         kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),
             each with what deletes it.
-        shown: those of them whose entries begin with a conversation that shows what is kept.
+        erased: kinds of keys of a conversation that go with it.
+        shown: those of ``kept`` whose entries begin with a conversation that shows what is kept.
         tool_stores: what the feature's tools may keep for the asker of a turn, by the class by
             which they ask for it (``toolset.tool.ToolContext.store``), each with its maker; None
             where the asker may keep nothing. It is made at the first call that asks.
     """
 
     actions: Mapping[str, Accept] = NO_ACTIONS
+    commands: Mapping[str, RunCommand] = NO_COMMANDS
     kept: Mapping[str, Erase] = NOTHING_KEPT
     shown: Collection[str] = ()
+    erased: Collection[str] = ()
     tool_stores: Mapping[type[Any], MakeStore] = NO_STORES
+
+    def help(self, conversation: str, language: str) -> str:
+        """A line of the answer to /help there; may be empty."""
+        return ""
+
+    async def overhear(self, conversation: str, event: InboundEvent) -> bool:
+        """Take in a message that does not call the bot, in one request to the store and before the
+        platform gets its answer; whether a turn is to take it."""
+        return False
+
+    async def answer_overheard(
+        self, conversation: str, events: Sequence[InboundEvent]
+    ) -> TurnResult | None:
+        """What a turn of such messages leaves; None where it is another feature's."""
+        return None
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with what the turn's messages have brought about."""
@@ -88,9 +156,14 @@ class Features:
 
     def __init__(self) -> None:
         self.actions: dict[str, Accept] = {}
+        self.commands: dict[str, RunCommand] = {}
         self.kept: dict[str, Erase] = {}
         self.shown: set[str] = set()
+        self.erased: set[str] = set()
         self._tool_stores: dict[type[Any], MakeStore] = {}
+        self._help: list[Feature] = []
+        self._overhear: list[Feature] = []
+        self._answer_overheard: list[Feature] = []
         self._after_answer: list[Feature] = []
         self._before_delivery: list[Feature] = []
         self._cards: list[Feature] = []
@@ -100,10 +173,15 @@ class Features:
         """Take features in; what they need to be made may hold this list already."""
         for feature in features:
             self.actions.update(feature.actions)
+            self.commands.update(feature.commands)
             self.kept.update(feature.kept)
             self.shown.update(feature.shown)
+            self.erased.update(feature.erased)
             self._tool_stores.update(feature.tool_stores)
             for hook, called in (
+                (Feature.help, self._help),
+                (Feature.overhear, self._overhear),
+                (Feature.answer_overheard, self._answer_overheard),
                 (Feature.after_answer, self._after_answer),
                 (Feature.before_delivery, self._before_delivery),
                 (Feature.cards, self._cards),
@@ -123,6 +201,25 @@ class Features:
             return made.get(kind)
 
         return find
+
+    def help(self, conversation: str, language: str) -> list[str]:
+        """See ``Feature.help``."""
+        lines = (feature.help(conversation, language) for feature in self._help)
+        return [line for line in lines if line]
+
+    async def overhear(self, conversation: str, event: InboundEvent) -> bool:
+        """See ``Feature.overhear``. What all of them ask the store leaves together."""
+        taken = (feature.overhear(conversation, event) for feature in self._overhear)
+        return any(await asyncio.gather(*taken))
+
+    async def answer_overheard(
+        self, conversation: str, events: Sequence[InboundEvent]
+    ) -> TurnResult:
+        """See ``Feature.answer_overheard``."""
+        for feature in self._answer_overheard:
+            if (result := await feature.answer_overheard(conversation, events)) is not None:
+                return result
+        return TurnResult()
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""
@@ -152,3 +249,6 @@ class Features:
         for feature in self._places:
             found.update(feature.places(conversation))
         return found
+
+
+NO_FEATURES = Features()

@@ -3,17 +3,15 @@ is told."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import APPROVE, REJECT, STOP, Accept, InboundEvent
+from bot.channels import APPROVE, REJECT, STOP, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
-from bot.conversation.background import background_of, has_words
+from bot.conversation.background import background_of
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
-from bot.conversation.feature import NO_ACTIONS
+from bot.conversation.feature import NO_FEATURES, Features
 from bot.conversation.services import Start
 from bot.conversation.triage import (
     CANNED,
@@ -23,7 +21,7 @@ from bot.conversation.triage import (
     parse,
 )
 from bot.errors import StoreUnavailable
-from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store
+from bot.store import ANSWER_S, ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store, translate_errors
 from bot.telemetry import Metrics
 from bot.transcript import Message, Part, Text, channel_of, encode
 
@@ -44,7 +42,7 @@ class Intake:
     Args:
         start: called with a conversation that is due, so that it need not wait for a worker's
             sweep, and with the id of the person who waits for an answer, empty if nobody does.
-        presses: take presses of buttons that no inbox takes, by action.
+        features: take presses that no inbox takes, and messages that do not call the bot.
         group_memory: keep unmentioned messages as background.
     """
 
@@ -54,7 +52,7 @@ class Intake:
         start: Start,
         commands: SpokenCommands,
         metrics: Metrics,
-        presses: Mapping[str, Accept] = NO_ACTIONS,
+        features: Features = NO_FEATURES,
         *,
         group_memory: bool = False,
     ) -> None:
@@ -62,7 +60,7 @@ class Intake:
         self._commands = commands
         self._start = start
         self._metrics = metrics
-        self._presses = presses
+        self._features = features
         self._group_memory = group_memory
         self.closed = False
 
@@ -79,10 +77,12 @@ class Intake:
         if self.closed:
             raise StoreUnavailable("shutting down", cause="stopping")
         if event.event == "action" and event.action not in INBOX_ACTIONS:
-            press = self._presses.get(event.action)
+            press = self._features.actions.get(event.action)
             return press is not None and await press(conversation, event)
-        if event.unmentioned and not await self._store_background(conversation, event):
-            return False
+        if event.unmentioned:
+            await self._store_background(conversation, event)
+            if not await self._overhear(conversation, event):
+                return False
         channel = channel_of(conversation)
         event = replace(event, message=_cap(event.message))
         parsed = parse(event, self._commands)
@@ -115,20 +115,15 @@ class Intake:
             change = Change(conversation, event.target, event.message.id, event.event == "unsent")
             await self._store.live.publish(CHANGES, encode(change))
 
-    async def _store_background(self, conversation: str, event: InboundEvent) -> bool:
-        """Store an unmentioned message as background, where that is on.
+    async def _overhear(self, conversation: str, event: InboundEvent) -> bool:
+        async with translate_errors(ANSWER_S):  # the webhook's sender waits
+            return await self._features.overhear(conversation, event)
 
-        Returns:
-            Whether the interpreter is to translate it.
-        """
-        body = background_of(event) if self._group_memory else b""
-        is_text = has_words(event.message.text)
-        if not (body or is_text):
-            return False
-        languages = await self._store.groups.receive(
-            conversation, event.author_id, event.message.at, body
-        )
-        return is_text and bool(languages)
+    async def _store_background(self, conversation: str, event: InboundEvent) -> None:
+        """Store an unmentioned message as background, where that is on."""
+        if self._group_memory and (body := background_of(event)):
+            author_id = event.author_id
+            await self._store.groups.receive(conversation, author_id, event.message.at, body)
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""

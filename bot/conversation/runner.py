@@ -209,6 +209,7 @@ def build(
     )
     services = Services(
         store=store,
+        provider=agent.provider,
         channels=channels,
         texts=texts,
         commands=SpokenCommands(texts),

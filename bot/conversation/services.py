@@ -15,6 +15,7 @@ from bot.conversation.alerts import Alerts
 from bot.conversation.feature import Features
 from bot.conversation.limits import Budgets, Limits
 from bot.conversation.review import Reviewers
+from bot.providers import Provider
 from bot.settings import Settings
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -123,6 +124,7 @@ class Services:
     """
 
     store: Store
+    provider: Provider
     channels: Mapping[str, Channel]
     texts: Texts
     commands: SpokenCommands

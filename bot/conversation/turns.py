@@ -16,15 +16,16 @@ from bot.agent.loop import Agent
 from bot.channels import LATE_ROUTINE, Channel, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
 from bot.conversation.admission import Admission
-from bot.conversation.answering import Answerer, Attempt, TurnResult, own_message
+from bot.conversation.answering import Answerer, Attempt, own_message
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
-from bot.conversation.commands import UNRECORDED, CommandContext, Commands
+from bot.conversation.commands import UNRECORDED, Commands
 from bot.conversation.edits import HistoryEditor
+from bot.conversation.feature import CommandContext, TurnResult
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
-from bot.conversation.interpreter import Interpreter
 from bot.conversation.journal import (
+    Step,
     TurnJournal,
     newest_address,
     read_entries,
@@ -46,8 +47,6 @@ from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
-# The model that has rules in place of words.
-DEMO = "demo"
 # Starts without a new journal entry: a turn may kill its process only so often.
 MAX_STARTS = 5
 # Failures with the same unforeseen exception.
@@ -86,11 +85,7 @@ class TurnRunner:
         )
         self._approvals = Approvals(services)
         self._admission = Admission(services)
-        can_translate = agent.provider.model != DEMO
-        self._commands = Commands(
-            services, self._editor, self._admission, agent.tools, can_translate=can_translate
-        )
-        self._interpreter = Interpreter(services, agent.provider)
+        self._commands = Commands(services, self._editor, self._admission, agent.tools)
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
     async def take(
@@ -148,8 +143,7 @@ class TurnRunner:
             events, result = await self._prepare(attempt, journal)
             unless, is_alone = ALWAYS, not (result.messages or result.replies)
             if events:
-                takes = self._interpreter if events[-1].unmentioned else self._answerer
-                answer = await takes.answer(attempt, events, journal.steps)
+                answer = await self._answer(attempt, events, journal.steps)
                 result.messages += answer.messages
                 result.replies += answer.replies
                 result.model, result.answers = answer.model, answer.answers
@@ -172,6 +166,16 @@ class TurnRunner:
             else:
                 measured.end("turn.answered", "answered", messages=len(result.messages))
         return delivery
+
+    async def _answer(
+        self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]
+    ) -> TurnResult:
+        """The answer to the messages of a turn; only features answer those that do not call the
+        bot."""
+        if events[-1].unmentioned:
+            conversation = attempt.lease.conversation
+            return await self._services.features.answer_overheard(conversation, events)
+        return await self._answerer.answer(attempt, events, steps)
 
     async def _note_routines(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
@@ -208,8 +212,8 @@ class TurnRunner:
     async def _run_others_commands(
         self, lease: Lease, journalled: JournalledTurn, asker_id: str
     ) -> int:
-        """Run the commands of people whom the question does not ask, and translate unmentioned
-        messages.
+        """Run the commands of people whom the question does not ask, and have unmentioned messages
+        answered.
 
         Returns:
             The number of inbox entries that are done.
@@ -237,7 +241,7 @@ class TurnRunner:
     async def _run_beside(
         self, lease: Lease, turn_id: str, entry: InboxEntry, parsed: ParsedEvent
     ) -> None:
-        """Run a command, or translate a message, and leave the turn under way as it is."""
+        """Run a command, or have a message answered, and leave the turn under way as it is."""
         event, command = parsed
         admitted = await self._admission.admit(lease.conversation, turn_id, [parsed])
         replies = [reply for reply, _ in admitted.replies]
@@ -246,8 +250,9 @@ class TurnRunner:
                 await self._commands.run(command, CommandContext(lease, event, ends_turn=False))
             ]
         elif admitted.events:
-            translation = await self._interpreter.translate(lease.conversation, event)
-            replies = [translation] if translation else []
+            features = self._services.features
+            answer = await features.answer_overheard(lease.conversation, [event])
+            replies = [reply for reply, _ in answer.replies]
         await self._send_late_buttons(lease, [event], [(reply, event.address) for reply in replies])
         sent = b""
         if replies:

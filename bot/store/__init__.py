@@ -46,7 +46,7 @@ from typing import Any
 from bot.settings import CONNECTIONS
 from bot.store.belongings import Belongings
 from bot.store.budget import Budget, Counter, Day, Scope, Spent, Totals, Unit
-from bot.store.clients import Client, ask, connect, translate_errors
+from bot.store.clients import ANSWER_S, Client, ask, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.facts import Fact, PersonFacts
@@ -89,6 +89,7 @@ from bot.tasks import run_beside
 
 __all__ = [
     "ALWAYS",
+    "ANSWER_S",
     "ARRIVAL",
     "ASIDE",
     "BACKGROUND_S",
@@ -181,6 +182,7 @@ class Store:
 
     Attributes:
         client, scripts: for what a feature stores.
+        priority: for what it stores before a webhook's 200.
         prefetches: reads that have begun before somebody asks.
         clock: this process's estimate of the store's clock.
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
@@ -190,7 +192,7 @@ class Store:
         self, client: Client, priority: Client, live: Live, history_s: int, files_bytes: int
     ) -> None:
         self.client = client
-        self._priority = priority
+        self.priority = priority
         self.scripts = scripts = Scripts(client, history_s)
         self._was_away = False
         urgent = Scripts(priority, history_s)
@@ -230,7 +232,7 @@ class Store:
         """
         was_away, self._was_away = self._was_away, True
         async with translate_errors(timeout_s):
-            await self._priority.execute_each(("EXISTS", index) for index in due_indexes())
+            await self.priority.execute_each(("EXISTS", index) for index in due_indexes())
             if was_away:  # the turns' connections have to reconnect too
                 await self.client.execute_each(("EXISTS", index) for index in due_indexes())
         self._was_away = False

@@ -1,15 +1,14 @@
-"""What is kept of a group beside its conversation: the newest messages that do not mention the bot,
-for an hour, and between which languages such messages are translated.
+"""The newest messages of a group that do not mention the bot, for an hour.
 
-The messages are a sorted set by time. An entry is its author's id, a line feed and the caller's
+They are a sorted set by time. An entry is its author's id, a line feed and the caller's
 bytes.
 """
 
 from __future__ import annotations
 
 from bot.store.belongings import Belongings
-from bot.store.clients import ANSWER_S, Client, ask, translate_errors
-from bot.store.keys import BACKGROUND_S, INTERPRETER_S, Keys, person_of
+from bot.store.clients import ANSWER_S, Client, translate_errors
+from bot.store.keys import BACKGROUND_S, Keys, person_of
 from bot.store.queues import Prefetches, Read
 from bot.store.scripts import Scripts
 
@@ -36,38 +35,19 @@ class Groups:
         self._belongings = belongings
         self._prefetches = prefetches
 
-    async def receive(self, conversation: str, author: str, at: int, body: bytes = b"") -> str:
+    async def receive(self, conversation: str, author: str, at: int, body: bytes) -> None:
         """Store a message for ``BACKGROUND_S``, as long as it is one of the newest; the same one
         again changes nothing.
 
         Args:
             author: the platform's id; may be empty.
             at: milliseconds since the epoch.
-            body: empty: nothing is stored.
-
-        Returns:
-            The languages between which the message is to be translated; empty: it is not.
         """
-        entry = _entry(author, body) if body else b""
-        if body:
-            # It leaves in one batch with the message, and before it.
-            owner = person_of(conversation, author)
-            _ = self._belongings.add_later(owner, [f"background {conversation}"], BACKGROUND_S)
+        # It leaves in one batch with the message, and before it.
+        owner = person_of(conversation, author)
+        _ = self._belongings.add_later(owner, [f"background {conversation}"], BACKGROUND_S)
         async with translate_errors(ANSWER_S):  # the webhook's sender waits
-            languages = await self._priority.run("background", conversation, [at, entry, b""])
-        return str((languages or b"").decode())
-
-    async def interpret(self, conversation: str, languages: str) -> None:
-        """Have unmentioned messages translated between these languages; empty: no longer."""
-        key = Keys(conversation).interpreter
-        command = ("SET", key, languages, "EX", INTERPRETER_S) if languages else ("DEL", key)
-        # Also in a full store: somebody may want the interpreter to end.
-        await self._scripts.transact([command])
-
-    async def languages(self, conversation: str) -> str:
-        """The languages of the interpreter; empty where there is none."""
-        languages = await ask(self._client, "GET", Keys(conversation).interpreter)
-        return (languages or b"").decode()
+            await self._priority.run("background", conversation, [at, _entry(author, body), b""])
 
     def prefetch(self, conversation: str) -> None:
         """Read with the process's next request; the next ``read`` within ``PREFETCHED_S`` takes

@@ -5,7 +5,7 @@ A summary of the older turns is stored beside it; it replaces none of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bot.store.clients import Client, ask
@@ -16,7 +16,7 @@ from bot.store.scripts import Scripts
 
 # Kinds of keys that a deletion takes:
 PURGED = ("history", "summary", "background")
-ERASED = (*PURGED, "early", "outbox", "late", "interpreter")
+ERASED = (*PURGED, "early", "outbox", "late")
 WHOLE = (*ERASED, "inbox", "turn", "journal")
 
 
@@ -86,17 +86,25 @@ class History:
         """
         await self._delete(lease, PURGED)
 
-    async def erase(self, lease: Lease, sends: Sequence[bytes] = (), *, whole: bool) -> None:
-        """Delete history, summary, background, outbox, and the languages of the interpreter.
+    async def erase(
+        self,
+        lease: Lease,
+        sends: Sequence[bytes] = (),
+        kinds: Collection[str] = (),
+        *,
+        whole: bool,
+    ) -> None:
+        """Delete history, summary, background and outbox.
 
         Args:
             sends: deliveries that the outbox then holds.
+            kinds: of other keys of the conversation that go too.
             whole: also inbox and journal.
 
         Raises:
             LeaseLost: nothing was deleted.
         """
-        await self._delete(lease, WHOLE if whole else ERASED, sends)
+        await self._delete(lease, (*(WHOLE if whole else ERASED), *sorted(kinds)), sends)
 
     async def _delete(
         self, lease: Lease, kinds: Sequence[str], sends: Sequence[bytes] = ()

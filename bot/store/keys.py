@@ -25,7 +25,6 @@ SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zon
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
 FACTS_S = 366 * DAY_S  # facts of a person in a place, after their last use; renewed once a day
 BACKGROUND_S = 3_600  # unmentioned messages of a group
-INTERPRETER_S = 30 * DAY_S  # the languages of a group's interpreter, after its last message
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LATE_ANSWERS = 20  # of one conversation
@@ -60,7 +59,6 @@ CONVERSATION_KINDS = (
     "reminders",
     "late",
     "background",
-    "interpreter",
 )
 SHARD_KINDS = ("due", "dead", "alarms")
 # Names of ``kv`` whose values name a person, each before the channel and the person's id …
@@ -123,10 +121,6 @@ class Keys:
     @property
     def background(self) -> str:
         return self._own("background")
-
-    @property
-    def interpreter(self) -> str:
-        return self._own("interpreter")
 
     @property
     def live(self) -> str:

@@ -126,9 +126,9 @@ class Harness:
             features=load_features(),
         )
         self.budgets, self.notes = self.runner.services.budgets, self.runner.window
-        presses = self.runner.services.features.actions
+        services = self.runner.services
         self.intake = Intake(
-            store, process_later, self.runner.services.commands, self.metrics, presses
+            store, process_later, services.commands, self.metrics, services.features
         )
 
     async def receive(self, text: str, message_id: str, address: str = "") -> None:

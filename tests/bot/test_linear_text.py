@@ -27,7 +27,6 @@ from bot.channels.slack.types import SlackMessage
 from bot.channels.splitting import split
 from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
-from bot.conversation.background import has_words
 from bot.conversation.commands import choice_in
 from bot.conversation.inbound import context_line
 from bot.conversation.memory import FEW, facts_message, one_line
@@ -121,7 +120,6 @@ WORK: dict[str, Callable[[str], object]] = {
     "UTF-16": lambda text: (units(text), head(text, len(text) // 2)),
     "a name in the context line": named_context,
     "the language": lambda text: texts.language_for(text, "ja", "en"),
-    "words to translate": has_words,
     "spoken commands": lambda text: (COMMANDS.read(text), COMMANDS.decision(text)),
     "tool commands": lambda text: choice_in([user_message(text)], tool_map(Echo())),
     "a fact": one_line,

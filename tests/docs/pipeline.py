@@ -124,7 +124,7 @@ async def open_pipeline(
             start,
             SpokenCommands(catalogue),
             metrics,
-            runner.services.features.actions,
+            runner.services.features,
             group_memory=defaults.group_memory,
         )
         host = Host(

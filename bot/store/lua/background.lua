@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Stores an unmentioned message of a group, if it is given, and answers between which languages to translate it. In place
--- of an old entry it is stored with that one's time; without that entry it is not stored.
-local background, interpreter = unpack(KEYS)
+-- Stores an unmentioned message of a group, if it is given. In place of an old entry it is stored with that one's time; without
+-- that entry it is not stored.
+local background = unpack(KEYS)
 local at, entry, old = unpack(ARGV)
 if old ~= '' then
     at = entry ~= old and redis.call('ZSCORE', background, old)
@@ -13,8 +13,3 @@ if at and entry ~= '' then
     redis.call('ZREMRANGEBYRANK', background, 0, -BACKGROUND_MESSAGES - 1)
     redis.call('EXPIRE', background, BACKGROUND_S)
 end
-local languages = redis.call('GET', interpreter)
-if languages then
-    redis.call('EXPIRE', interpreter, INTERPRETER_S)
-end
-return languages

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from bot.channels import Delivery, InboundEvent, Reply
-from bot.conversation.feature import AnsweredTurn, Feature, Features, TurnRequest
+from bot.conversation.feature import (
+    AnsweredTurn,
+    Feature,
+    Features,
+    TurnRequest,
+    TurnResult,
+)
 from bot.transcript import Author
 from tests.bot.harness import HERE, words
 
@@ -42,6 +50,40 @@ class Counts(Feature):
         return delivery
 
 
+class Overhears(Feature):
+    """Answers messages that hold its word, in turns of its own."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.heard: list[str] = []
+
+    async def overhear(self, conversation: str, event: InboundEvent) -> bool:
+        self.heard.append(event.message.text)
+        return self.word in event.message.text
+
+    async def answer_overheard(
+        self, conversation: str, events: Sequence[InboundEvent]
+    ) -> TurnResult | None:
+        texts = [event.message.text for event in events if self.word in event.message.text]
+        return TurnResult(replies=[(Reply(text), "") for text in texts]) if texts else None
+
+    def help(self, conversation: str, language: str) -> str:
+        return self.word
+
+
+async def test_all_features_overhear_and_one_answers() -> None:
+    """A message is taken by a turn where one of them wants it; /help has a line of each."""
+    one, other = Overhears("Hello"), Overhears("Bye")
+    features = Features()
+    features.install([one, Overhears(""), other])
+    event = InboundEvent(words("m1", "Bye"), unmentioned=True)
+    assert await features.overhear(HERE, event)
+    assert (one.heard, other.heard) == (["Bye"], ["Bye"])
+    found = await features.answer_overheard(HERE, [event])
+    assert [reply.text for reply, _ in found.replies] == ["Bye"]
+    assert features.help(HERE, "en") == ["Hello", "Bye"]
+
+
 async def test_a_later_feature_sees_what_an_earlier_one_has_made() -> None:
     """The registry's order counts."""
     features = Features()
@@ -67,4 +109,7 @@ async def test_without_features_everything_stays_as_it_is() -> None:
         assert await features.after_answer(TURN, ANSWER.reply) is ANSWER.reply
         assert await features.before_delivery(HERE, ANSWER) is ANSWER
         assert (await features.cards(HERE, []), features.places(HERE)) == ([], set())
-        assert (features.actions, features.kept) == ({}, {})
+        assert not await features.overhear(HERE, REQUEST.event)
+        assert await features.answer_overheard(HERE, [REQUEST.event]) == TurnResult()
+        assert features.help(HERE, "en") == []
+        assert (features.actions, features.commands, features.kept) == ({}, {}, {})

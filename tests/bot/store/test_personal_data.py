@@ -111,7 +111,7 @@ def test_every_kind_of_key_is_of_a_conversation_or_known_here() -> None:
         *("inbox", "turn", "journal", "history", "summary", "outbox", "late"),
         *("reminders", "background"),
         # names nobody, or lives for a few seconds or an hour
-        *("lease", "early", "interpreter"),
+        *("lease", "early"),
     }
     assert set(SHARD_KINDS) == {"due", "dead", "alarms"}
     assert set(LASTING_KINDS) == {"pins", "format"}

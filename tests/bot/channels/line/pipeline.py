@@ -128,8 +128,8 @@ async def open_pipeline(
         start=start,
         features=load_features(),
     )
-    presses = runner.services.features.actions
-    accept = Intake(store, start, spoken, metrics, presses, group_memory=memory)
+    features = runner.services.features
+    accept = Intake(store, start, spoken, metrics, features, group_memory=memory)
     uses = runner.services.budgets
     host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, uses=uses)
     channels["line"] = line = Line(

@@ -69,8 +69,8 @@ class SlackPipeline:
             start=self._start,
             features=load_features(),
         )
-        presses = self.runner.services.features.actions
-        intake = Intake(store, self._start, SpokenCommands(texts), metrics, presses)
+        features = self.runner.services.features
+        intake = Intake(store, self._start, SpokenCommands(texts), metrics, features)
         overviews = PersonalOverviews(self.runner.services)
         find = store.inbox.find_conversation
         host = slack_host(intake, store.kv, overviews=overviews, find_conversation=find)

@@ -12,6 +12,7 @@ from bot.conversation.history import read_history
 from bot.conversation.limits import Limits
 from bot.conversation.services import Defaults
 from bot.errors import ModelUnusable, TryAgain
+from bot.features.interpreter.store import Languages
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall, Usage
@@ -102,7 +103,7 @@ async def test_it_is_switched_on_in_words(store: Store, fake: LineFake, words: s
     """Languages by their names in either language, or by their codes."""
     async with open_pipeline(store, fake, []) as here:
         await here.converse(fake.mention(words))
-    assert await store.groups.languages(IN_GROUP) == "en ja"
+    assert await Languages(store).read(IN_GROUP) == "en ja"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ async def test_without_two_languages_it_says_how(store: Store, fake: LineFake, w
     async with open_pipeline(store, fake, []) as here:
         await here.converse(fake.mention(words))
     assert "Japanese" in fake.texts[0][0] or "日本語" in fake.texts[0][0]
-    assert await store.groups.languages(IN_GROUP) == ""
+    assert await Languages(store).read(IN_GROUP) == ""
 
 
 async def test_a_sentence_that_begins_so_is_no_command(store: Store, fake: LineFake) -> None:
@@ -128,7 +129,7 @@ async def test_alone_with_the_bot_nothing_is_translated(store: Store, fake: Line
     async with open_pipeline(store, fake, []) as here:
         await here.converse(fake.text("/interpret en ja"))
     assert "グループ" in fake.texts[0][0]
-    assert await store.groups.languages(IN_PRIVATE) == ""
+    assert await Languages(store).read(IN_PRIVATE) == ""
 
 
 async def test_the_help_of_a_group_tells_of_it(store: Store, fake: LineFake) -> None:
@@ -193,7 +194,7 @@ async def test_commands_stay_commands(store: Store, fake: LineFake) -> None:
         assert len(await read_history(store, IN_GROUP)) > 2
         await here.converse(text_event(fake, "/reset"))
         assert "deleted this conversation" in fake.texts[-1][0]
-        assert await store.groups.languages(IN_GROUP) == "en ja"
+        assert await Languages(store).read(IN_GROUP) == "en ja"
 
 
 async def test_a_mention_is_answered_as_ever(store: Store, fake: LineFake) -> None:
@@ -312,7 +313,7 @@ async def test_leaving_ends_it(store: Store, fake: LineFake) -> None:
     async with open_pipeline(store, fake, []) as here:
         await switch_on(here, fake)
         await here.converse(event("leave", GROUP, None))
-    assert await store.groups.languages(IN_GROUP) == ""
+    assert await Languages(store).read(IN_GROUP) == ""
 
 
 async def test_background_is_kept_beside_translations(store: Store, fake: LineFake) -> None:
