@@ -90,7 +90,7 @@ async def test_buttons_files_and_the_history_outlive_their_processes(
             assert await press_feedback(running, slack, CHANNEL, choice) == 200
         gemini.call("shout", {"text": "hello"})
         assert await post_slack(running, slack, "shout hello", ACTING) == 200
-        await until(lambda: "[Approve] [Reject]" in slack.shown[-1], 20)
+        await until(lambda: "[Yes] [No]" in slack.shown[-1], 20)
         assert await running.stop() == 0
     assert left_behind(tmp_path) == []
     *_, question = with_actions(slack)
