@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from bot.texts import LANGUAGES, Texts
 
 ANSWERS = ("approve", "reject", "polite")  # rows of the table ``words`` that are no commands
-NUMBERED = ("memory_delete",)  # commands whose words are followed by a number
+NUMBERED = "numbered."  # before the name of a command whose words are followed by a number
 INTERPRET = "interpret"  # the command whose words are followed by two languages
 DIGITS = 9  # of such a number
 TRAILING = " .!。！　"
@@ -26,12 +26,13 @@ class SpokenCommands:
     """
 
     def __init__(self, texts: Texts) -> None:
-        self.names = [name for name in texts.table("words", LANGUAGES[0]) if name not in ANSWERS]
-        self._commands = _words(texts, self.names)
+        rows = [row for row in texts.table("words", LANGUAGES[0]) if row not in ANSWERS]
+        self.names = [row.removeprefix(NUMBERED) for row in rows]
+        self._commands = _words(texts, rows)
         self._decisions = {
             word: name == "approve" for word, name in _words(texts, ("approve", "reject")).items()
         }
-        self._numbered = _words(texts, NUMBERED)
+        self._numbered = _words(texts, [row for row in rows if row.startswith(NUMBERED)])
         self._polite = frozenset(_words(texts, ("polite",)))
         names = [
             pair for language in LANGUAGES for pair in texts.table("languages", language).items()
@@ -80,13 +81,13 @@ def number_in(text: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _words(texts: Texts, names: Sequence[str]) -> dict[str, str]:
+def _words(texts: Texts, rows: Sequence[str]) -> dict[str, str]:
     """Command names by their words in every language."""
     return {
-        word.strip().casefold(): name
+        word.strip().casefold(): row.removeprefix(NUMBERED)
         for language in LANGUAGES
-        for name in names
-        for word in texts.get(f"words.{name}", language).split(",")
+        for row in rows
+        for word in texts.get(f"words.{row}", language).split(",")
     }
 
 

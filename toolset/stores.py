@@ -18,30 +18,6 @@ def find_no_store(kind: type[Any]) -> None:
     """Find nothing (``FindStore``)."""
 
 
-class Facts(Protocol):
-    """What one person has had remembered in one place: a 1:1 chat, a group, a channel with all its
-    threads."""
-
-    async def remember(self, text: str) -> int:
-        """Keep a fact; one that is known already is not kept twice.
-
-        Returns:
-            Its number, which no other fact of this person gets in this place.
-
-        Raises:
-            ToolError: there are too many, or the store cannot take it.
-        """
-        ...
-
-    async def forget(self, number: int) -> bool:
-        """Delete a fact, or find it deleted; False where no fact has had this number.
-
-        Raises:
-            ToolError: the store does not answer.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Reminder:
     """Something that comes at its time.

@@ -225,7 +225,6 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         idempotency_key=f"{turn.turn_id}:{call.id}",
         deadline=turn.deadline,
         reminders=context.stores.reminders,
-        facts=context.stores.facts,
         uses=context.stores.uses,
         find_store=context.stores.find,
         newest_picture=turn.newest_picture,

@@ -126,7 +126,7 @@ NO_UPLOADS = NoUploads()
 
 
 class KeptItem(NamedTuple):
-    """A reminder or a fact of a person.
+    """Something that a feature keeps for a person.
 
     Attributes:
         key: names it to ``Overviews``.
@@ -138,6 +138,21 @@ class KeptItem(NamedTuple):
     place: str
 
 
+class KeptSection(NamedTuple):
+    """What one feature keeps for a person.
+
+    Attributes:
+        empty: stands there where there are no items.
+        action: of the button of each item, which deletes it; ``label`` is its text.
+    """
+
+    title: str
+    empty: str
+    action: str
+    label: str
+    items: Sequence[KeptItem]
+
+
 class Overview(NamedTuple):
     """What one person has used today, and what is kept for them.
 
@@ -146,8 +161,7 @@ class Overview(NamedTuple):
     """
 
     usage: str
-    reminders: Sequence[KeptItem]
-    facts: Sequence[KeptItem]
+    sections: Sequence[KeptSection]
 
 
 class Overviews(Protocol):
@@ -161,12 +175,8 @@ class Overviews(Protocol):
         """Everything, as it is now."""
         ...
 
-    async def cancel_reminder(self, conversation: str, event: InboundEvent, key: str) -> bool:
-        """Cancel a reminder; false if the person has none with this key."""
-        ...
-
-    async def forget_fact(self, conversation: str, event: InboundEvent, key: str) -> bool:
-        """Delete a fact; false if the person has none with this key."""
+    async def delete(self, conversation: str, event: InboundEvent, action: str, key: str) -> bool:
+        """Delete an item; false if the person has none with this key."""
         ...
 
 

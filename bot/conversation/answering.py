@@ -43,7 +43,6 @@ from bot.conversation.journal import RESPONSE, RESULT, STARTED, ApprovalRequest,
 from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.media import TurnMedia
-from bot.conversation.memory import ToolFacts, facts_message, memory_of
 from bot.conversation.reminders import reminders_of
 from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
@@ -284,17 +283,14 @@ class Answerer:
         # The messages of a turn that goes on already quote what came before them.
         is_new = not (history or attempt.journalled.is_reopened)
         asked = await inbound.receive(events, is_new=is_new)
-        memory = memory_of(self._services, lease.conversation, events)
-        if memory and (facts := facts_message(await memory.read(), asked)):
-            history.append(facts)
         author = asked[-1].author or NOBODY
+        request = TurnRequest(lease.conversation, events[-1], author)
+        history += await self._services.features.before_model(request, asked)
         time_zone = usable_zone(author.time_zone, defaults.time_zone)
         if background := await inbound.background.message(time_zone):
             history.append(background)
         language = language_for(asked[-1].text, author.locale, defaults.language)
-        request = TurnRequest(lease.conversation, events[-1], author)
         stores = ToolStores(
-            ToolFacts(memory) if memory else None,
             reminders_of(self._services, lease.conversation, events[-1], author),
             files=ToolFiles(self._store.files, lease.conversation, author.id),
             uses=ToolUses(self._services.budgets, lease.conversation, author.id),

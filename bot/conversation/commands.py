@@ -1,16 +1,16 @@
 """Commands of a conversation, such as ``/help``, and commands that name a tool, such as ``/weather
 Tokyo``.
 
-A command is a row of ``Commands.table``; the catalogue holds its words (``words``) and its answer
-(``command``). After a command that names a tool, the model must call this tool first; then it is
-free.
+A command is a row of ``Commands.table``, or a feature's; the catalogue holds its words (``words``)
+and its answer (``command``). After a command that names a tool, the model must call this tool
+first; then it is free.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -19,11 +19,9 @@ from msgspec.structs import replace
 from bot.agent.turn import NOBODY
 from bot.channels import REMINDER, SAY, Button, InboundEvent, Reply
 from bot.clock import now_ms
-from bot.commands import number_in
 from bot.conversation.admission import Admission
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.feature import CommandContext, RunCommand
-from bot.conversation.memory import memory_of
 from bot.conversation.reminders import PUNCTUAL_S, line_of, planned_time, reminders_of, text_of
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
@@ -31,7 +29,7 @@ from bot.texts import language_of
 from bot.transcript import Message, channel_of
 from toolset.tool_map import ToolMap
 
-UNRECORDED = ("memory", "memory_delete", "reminders")  # in a group the history is for everybody
+UNRECORDED = ("reminders",)  # and those of features
 SUGGESTED = ("weather", "time", "sum")
 LABEL_AND_WORDS = ("label", "say")
 TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
@@ -39,7 +37,11 @@ TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
 
 class Commands:
     """Runs commands, and writes sentences of the catalogue in the language of the person who is
-    answered."""
+    answered.
+
+    Attributes:
+        unrecorded: names of commands that leave nothing in the history.
+    """
 
     def __init__(
         self,
@@ -52,15 +54,14 @@ class Commands:
         self._editor = editor
         self._admission = admission
         self._tools = tools
-        self.table: Mapping[str, RunCommand] = {
+        self.unrecorded = {*UNRECORDED, *services.features.unrecorded}
+        self.table: dict[str, RunCommand] = {
             "help": self._help,
             "reset": self._reset,
             "forget": self._forget,
             "stop": self._stop,
             "usage": self._usage,
             "reminders": self._reminders,
-            "memory": self._memory,
-            "memory_delete": self._memory_delete,
             **services.features.commands,
         }
 
@@ -119,9 +120,7 @@ class Commands:
         return tuple(buttons)
 
     def _text(self, key: str, event: InboundEvent, **values: object) -> str:
-        defaults = self._services.defaults
-        known = {"bot_name": defaults.bot_name, "days": defaults.history_days}
-        return self._services.texts.get(key, self._language(event), **known, **values)
+        return self._services.sentence(key, event, **values)
 
     async def _reset(self, context: CommandContext) -> Reply:
         await self._editor.reset(context.lease)
@@ -159,7 +158,7 @@ class Commands:
         reminders = await own.all() if own else ()
         lines = "\n".join(line_of(one, texts, language) for one in reminders)
         key = "command.reminders" if lines else "command.no_reminders"
-        return self._private(key, context, list=lines)
+        return self._services.private_reply(key, event, list=lines)
 
     def reminder(self, event: InboundEvent) -> Reply:
         """What is said when the time of a reminder has come; one that has waited behind a turn says
@@ -174,32 +173,6 @@ class Commands:
             f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}"
         )
         return replace(reply, asker=event.author_id)
-
-    async def _memory(self, context: CommandContext) -> Reply:
-        """List the facts with their numbers."""
-        memory = memory_of(self._services, context.lease.conversation, [context.event])
-        if memory is None:
-            return self._private("command.memory_unknown", context)
-        if not (facts := await memory.read()):
-            return self._private("command.memory_empty", context)
-        lines = "\n".join(f"{fact.number}: {fact.text}" for fact in facts)
-        return self._private("command.memory", context, lines=lines, number=facts[-1].number)
-
-    async def _memory_delete(self, context: CommandContext) -> Reply:
-        """Delete the fact with the command's number; without a number, list them."""
-        memory = memory_of(self._services, context.lease.conversation, [context.event])
-        number = number_in(context.event.message.text)
-        if memory is None or not number:
-            return await self._memory(context)
-        key = "command.memory_deleted" if await memory.forget(number) else "command.memory_none"
-        return self._private(key, context, number=number)
-
-    def _private(self, key: str, context: CommandContext, **values: object) -> Reply:
-        """A sentence for its reader alone where the platform can do that; it never becomes a dead
-        letter."""
-        return replace(
-            self.sentence(key, context.event, **values), private=context.event.group, fleeting=True
-        )
 
     def _language(self, event: InboundEvent) -> str:
         return self._services.language(event)

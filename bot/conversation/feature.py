@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, Reply
+from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, KeptSection, Reply
 from bot.store import Erase, Lease
 from bot.transcript import Author, Message
 from toolset.stores import FindStore
@@ -99,7 +99,10 @@ class Feature:
     Attributes:
         actions: of its buttons, each with what takes a press, in one request to the store and
             before the platform gets its answer.
-        commands: what runs each; their words are in the table ``words`` of ``texts.toml``.
+        commands: what runs each; their words are in the table ``words`` of ``texts.toml``, or in
+            ``words.numbered`` if a number follows them.
+        unrecorded: those of them that leave nothing in the history, which in a group is for
+            everybody.
         kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),
             each with what deletes it.
         erased: kinds of keys of a conversation that go with it.
@@ -111,10 +114,18 @@ class Feature:
 
     actions: Mapping[str, Accept] = NO_ACTIONS
     commands: Mapping[str, RunCommand] = NO_COMMANDS
+    unrecorded: Collection[str] = ()
     kept: Mapping[str, Erase] = NOTHING_KEPT
     shown: Collection[str] = ()
     erased: Collection[str] = ()
     tool_stores: Mapping[type[Any], MakeStore] = NO_STORES
+
+    def prefetch(self, conversation: str, author: str) -> None:
+        """Begin to read what a turn for this author needs, with the request that opens it."""
+
+    async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> Message | None:
+        """A message before those that a turn answers; it is not stored."""
+        return None
 
     def help(self, conversation: str, language: str) -> str:
         """A line of the answer to /help there; may be empty."""
@@ -150,6 +161,17 @@ class Feature:
         itself: it goes with that."""
         return ()
 
+    async def overview(self, conversation: str, event: InboundEvent) -> KeptSection | None:
+        """What is kept for the event's author, in all conversations, for a page of their own;
+        ``conversation`` is their 1:1."""
+        return None
+
+    async def delete_kept(
+        self, conversation: str, event: InboundEvent, action: str, key: str
+    ) -> bool:
+        """Delete an item of the overview, if it is the author's; ``action`` is the section's."""
+        return False
+
 
 class Features:
     """All features, in the order of their registry; a hook that none has costs nothing."""
@@ -160,14 +182,19 @@ class Features:
         self.kept: dict[str, Erase] = {}
         self.shown: set[str] = set()
         self.erased: set[str] = set()
+        self.unrecorded: set[str] = set()
         self._tool_stores: dict[type[Any], MakeStore] = {}
         self._help: list[Feature] = []
         self._overhear: list[Feature] = []
         self._answer_overheard: list[Feature] = []
+        self._prefetch: list[Feature] = []
+        self._before_model: list[Feature] = []
         self._after_answer: list[Feature] = []
         self._before_delivery: list[Feature] = []
         self._cards: list[Feature] = []
         self._places: list[Feature] = []
+        self._overview: list[Feature] = []
+        self._delete_kept: list[Feature] = []
 
     def install(self, features: Iterable[Feature]) -> None:
         """Take features in; what they need to be made may hold this list already."""
@@ -178,14 +205,19 @@ class Features:
             self.shown.update(feature.shown)
             self.erased.update(feature.erased)
             self._tool_stores.update(feature.tool_stores)
+            self.unrecorded.update(feature.unrecorded)
             for hook, called in (
                 (Feature.help, self._help),
                 (Feature.overhear, self._overhear),
                 (Feature.answer_overheard, self._answer_overheard),
+                (Feature.prefetch, self._prefetch),
+                (Feature.before_model, self._before_model),
                 (Feature.after_answer, self._after_answer),
                 (Feature.before_delivery, self._before_delivery),
                 (Feature.cards, self._cards),
                 (Feature.places, self._places),
+                (Feature.overview, self._overview),
+                (Feature.delete_kept, self._delete_kept),
             ):
                 if getattr(type(feature), hook.__name__) is not hook:
                     called.append(feature)
@@ -221,6 +253,16 @@ class Features:
                 return result
         return TurnResult()
 
+    def prefetch(self, conversation: str, author: str) -> None:
+        """See ``Feature.prefetch``."""
+        for feature in self._prefetch:
+            feature.prefetch(conversation, author)
+
+    async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> list[Message]:
+        """See ``Feature.before_model``."""
+        found = [await feature.before_model(request, asked) for feature in self._before_model]
+        return [message for message in found if message]
+
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""
         for feature in self._after_answer:
@@ -249,6 +291,22 @@ class Features:
         for feature in self._places:
             found.update(feature.places(conversation))
         return found
+
+    async def overview(self, conversation: str, event: InboundEvent) -> list[KeptSection]:
+        """See ``Feature.overview``."""
+        found = await asyncio.gather(
+            *(feature.overview(conversation, event) for feature in self._overview)
+        )
+        return [section for section in found if section]
+
+    async def delete_kept(
+        self, conversation: str, event: InboundEvent, action: str, key: str
+    ) -> bool:
+        """See ``Feature.delete_kept``."""
+        for feature in self._delete_kept:
+            if await feature.delete_kept(conversation, event, action, key):
+                return True
+        return False
 
 
 NO_FEATURES = Features()

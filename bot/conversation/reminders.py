@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from bot.channels import REMINDER, InboundEvent
 from bot.clock import usable_zone
 from bot.conversation.edits import entry_of, person_of
-from bot.conversation.memory import store_errors_for_model
 from bot.conversation.services import Services, Start
+from bot.conversation.tool_stores import store_errors_for_model
 from bot.errors import StoreUnavailable
 from bot.store import REMINDER_S, Alarm, Next, Store
 from bot.texts import Texts, language_for

@@ -113,7 +113,7 @@ class ConversationRunner:
         turn_id = "" if self.closing else new_id("turn")
         if author and (channel := self.services.channel(conversation)) is not None:
             channel.prefetch(conversation, author)
-            self._store.person_facts.prefetch(channel.place(conversation), author)
+            self.services.features.prefetch(conversation, author)
             if self.services.defaults.group_memory and channel.overhears(conversation):
                 self._store.groups.prefetch(conversation)
             self.services.budgets.prefetch(turn_id, conversation, author)

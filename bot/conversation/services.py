@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.agent.turn import NOBODY
-from bot.channels import Channel, InboundEvent
+from bot.channels import Channel, InboundEvent, Reply
 from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.conversation.alerts import Alerts
@@ -151,6 +151,17 @@ class Services:
         text, locale = event.message.text, (event.message.author or NOBODY).locale
         is_command = self.commands.read(text) is not None
         return language_for(text, locale, self.defaults.language, is_command=is_command)
+
+    def sentence(self, key: str, event: InboundEvent, **values: object) -> str:
+        """A sentence of the catalogue in the language of the event's author."""
+        known = {"bot_name": self.defaults.bot_name, "days": self.defaults.history_days}
+        return self.texts.get(key, self.language(event), **known, **values)
+
+    def private_reply(self, key: str, event: InboundEvent, **values: object) -> Reply:
+        """A sentence for its reader alone where the platform can do that; it never becomes a dead
+        letter."""
+        text = self.sentence(key, event, **values)
+        return Reply(text, private=event.group, fleeting=True)
 
     def time_zone(self, event: InboundEvent) -> str:
         """The author's time zone; the bot's if the author's is unknown."""

@@ -19,7 +19,7 @@ from bot.conversation.admission import Admission
 from bot.conversation.answering import Answerer, Attempt, own_message
 from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
-from bot.conversation.commands import UNRECORDED, Commands
+from bot.conversation.commands import Commands
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.feature import CommandContext, TurnResult
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
@@ -357,7 +357,7 @@ class TurnRunner:
                 command, CommandContext(lease, event, bool(found.superseded))
             )
             result.say(reply, event.address)
-            if command not in UNRECORDED:
+            if command not in self._commands.unrecorded:
                 result.messages += (event.message, own_message(reply.text))
             if command == "forget":
                 result.messages, result.asker = (), ""

@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
+from importlib import import_module
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -15,17 +16,16 @@ from bot.agent.loop import Agent
 from bot.agent.turn import ActingCall, ApprovalDecision, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.channels import InboundEvent
 from bot.conversation.inbound import context_line
-from bot.conversation.memory import facts_message
 from bot.errors import ModelError, TurnFailed
 from bot.evals.judge import judge
 from bot.evals.questions import Question
 from bot.live_events import NoWatcher
-from bot.store import Fact
 from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, new_id
 
 # A Friday, on the clock of whoever asks.
 NOW = datetime(2026, 11, 20, 9, 30)
 CHANNEL = "line"
+MEMORY = "bot.features.memory.facts_message"  # the feature whose questions have facts
 STYLE = ""
 LOCALES = {"en": "en-US", "ja": "ja-JP"}
 
@@ -157,10 +157,9 @@ def _turn(question: Question, ports: _Ports, deadline: float) -> Turn:
         history.append(from_asker(exchange.user))
         history.append(Message(new_id("msg"), "model", (Text(exchange.answer),), at))
     asked = from_asker(question.ask)
-    facts = [Fact(number, text) for number, text in enumerate(question.facts, 1)]
-    remembered = facts_message(facts, [asked])
-    if remembered:
-        history.append(remembered)
+    if question.facts:
+        memory = import_module(MEMORY)
+        history.append(memory.remembered(question.facts, asked))
     context = TurnContext(question.id, STYLE, locale, zone, NoWatcher())
     return Turn(
         turn_id=new_id("turn"),

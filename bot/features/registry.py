@@ -16,6 +16,7 @@ FEATURES = (
     "feedback",
     "polls",
     "lists",
+    "memory",
     "interpreter",
 )
 

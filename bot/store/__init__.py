@@ -14,7 +14,6 @@
     dead_letters    what was given up
     groups          messages that mention nobody
     reminders       what comes at its time
-    facts           what people want remembered
     files           of tool calls, for a day
     kv              small values with a lifetime
     budget          counters of a day
@@ -49,7 +48,6 @@ from bot.store.budget import Budget, Counter, Day, Scope, Spent, Totals, Unit
 from bot.store.clients import ANSWER_S, Client, ask, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
-from bot.store.facts import Fact, PersonFacts
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
 from bot.store.groups import Groups
@@ -108,7 +106,6 @@ __all__ = [
     "DeadLetters",
     "Depths",
     "Erase",
-    "Fact",
     "FileOwner",
     "Files",
     "InboxEntry",
@@ -119,7 +116,6 @@ __all__ = [
     "MemoryUse",
     "Next",
     "Opened",
-    "PersonFacts",
     "ReopenedTurn",
     "Scope",
     "ServerFacts",
@@ -215,7 +211,6 @@ class Store:
             urgent_belongings,
             Prefetches(priority.submit_later, priority.submit),
         )
-        self.person_facts = PersonFacts(client, scripts, belongings, self.prefetches)
         self.tool_pins = ToolPins(client, scripts)
         self.files = Files(client, scripts, files_bytes)
         self.late_answers = LateAnswers(client, scripts)

@@ -23,7 +23,6 @@ REMINDER_S = 7 * DAY_S  # reminders and their index, after their latest time
 DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
-FACTS_S = 366 * DAY_S  # facts of a person in a place, after their last use; renewed once a day
 BACKGROUND_S = 3_600  # unmentioned messages of a group
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
@@ -31,8 +30,6 @@ LATE_ANSWERS = 20  # of one conversation
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 BACKGROUND_MESSAGES = 20  # of one group, the newest
-FACTS = 100  # of one person in one place
-FACT_CHARACTERS = 200
 PINS = 1_000  # of one MCP server
 
 INBOX_ENTRIES = 200  # of one conversation; beyond this or INBOX_BYTES, messages are refused
@@ -168,11 +165,6 @@ def kv_key(name: str) -> str:
 def index_key(digest: str) -> str:
     """The key of the index of what belongs to somebody; the digest is ``digest_of`` them."""
     return f"{_shard_prefix(crc32(digest.encode()) % SHARDS)}index:{digest}"
-
-
-def facts_key(place: str, person: str) -> str:
-    """The key of a person's facts in a place."""
-    return f"{_shard_prefix(shard_of(place))}facts:{place}:{person}"
 
 
 def reminders_of_key(person: str) -> str:

@@ -11,7 +11,6 @@ from bot.store.groups import Groups
 from bot.store.keys import (
     CONVERSATION_VALUES,
     PERSON_VALUES,
-    facts_key,
     kv_key,
     reminders_of_key,
 )
@@ -30,13 +29,12 @@ class PersonalData:
         self._groups = groups
         # By the kind of an entry: deletes what the entry of an owner names.
         self._kinds: Mapping[str, Erase] = {
-            "facts": self._erase_facts,
             "background": self._withdraw_background,
             "value": lambda _, name: self._delete([kv_key(name)]),
         }
 
     async def erase_person(self, person: str, kept: Mapping[str, Erase]) -> None:
-        """Delete a person's facts, unmentioned messages, cached profile and number of reminders,
+        """Delete a person's unmentioned messages, cached profile and number of reminders,
         wherever these are, and what features keep.
 
         Args:
@@ -76,10 +74,6 @@ class PersonalData:
                 await erase(person, name)
                 done.append(entry)
         await self._belongings.remove(owner, done)
-
-    async def _erase_facts(self, _owner: str, name: str) -> None:
-        place, _, author = name.rpartition(" ")
-        await self._delete([facts_key(place, author)])
 
     async def _withdraw_background(self, owner: str, conversation: str) -> None:
         await self._groups.withdraw(conversation, owner.partition(":")[2])

@@ -29,8 +29,10 @@ from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
 from bot.conversation.commands import choice_in
 from bot.conversation.inbound import context_line
-from bot.conversation.memory import FEW, facts_message, one_line
+from bot.conversation.tool_stores import one_line
 from bot.errors import DeliveryRefused
+from bot.features.memory.facts_message import FEW, facts_message
+from bot.features.memory.store import Fact
 from bot.live_events import Answered, AnswerText, ToolStarted
 from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
@@ -39,7 +41,6 @@ from bot.safe_text import glyphs, names
 from bot.safe_text.addresses import keys_in
 from bot.safe_text.links import LinkFilter
 from bot.safe_text.quotations import quotable
-from bot.store import Fact
 from bot.terminal import printable
 from bot.terminal.markdown import ChatMarkdown
 from bot.terminal.screen import Screen, call_text, result_text

@@ -22,6 +22,7 @@ from bot.conversation.intake import Intake
 from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Defaults
+from bot.features.memory.tools import Remember
 from bot.features.registry import load_features
 from bot.providers import MediaSupport
 from bot.store import Store
@@ -38,7 +39,6 @@ from tests.project import ROOT
 from tests.toolset.contexts import only_wttr
 from toolset.choices import OfferChoices
 from toolset.create_image import CreateImage, CreateImageConfig
-from toolset.remember import Remember
 from toolset.reminders import SetReminder
 from toolset.tool import Tool, ToolContext, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from bot.channels import Host
 from bot.channels.slack.channel import Slack
+from bot.features.memory.tools import Remember
 from bot.texts import LANGUAGES, load
 from tests.bot.channels.slack.rig import QUICK, slack_config
 from tests.docs.pipeline import Pipeline
@@ -23,7 +24,6 @@ from tests.fakes.slack_views import read_view
 from tests.waiting import until
 from toolset.choices import OfferChoices
 from toolset.create_image import CreateImage
-from toolset.remember import Remember
 from toolset.reminders import SetReminder
 from toolset.weather import GetWeather
 

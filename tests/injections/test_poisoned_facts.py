@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from bot.features.memory.tools import Remember
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import FACTS_ID, Message, ToolCall
 from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import ANY_OBJECT, Launch
 from tests.injections.injected_group import ReadPage
-from toolset.remember import Remember
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 

@@ -1,5 +1,5 @@
-"""The home tab: usage of the day, reminders, facts and privacy of the person who opens it, with
-buttons that delete."""
+"""The home tab: usage of the day, what is kept for the person who opens it, with deleting buttons,
+and privacy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import structlog
 
-from bot.channels import Host, InboundEvent, KeptItem, Overview, Overviews
+from bot.channels import Host, InboundEvent, KeptItem, KeptSection, Overview, Overviews
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, actions, button, context, header, plain, section
 from bot.channels.slack.client import Client
@@ -21,10 +21,11 @@ from bot.transcript import Author, Message, Text
 
 log = structlog.stdlib.get_logger(__name__)
 
-CANCEL, DELETE, FORGET = "kaiwa_home_cancel", "kaiwa_home_delete", "kaiwa_home_forget"
+PREFIX = "kaiwa_home_"  # before the action of a section
+FORGET = f"{PREFIX}forget"
 DIRECT = re.compile(r"slack:[A-Z0-9]*:D[A-Z0-9]+")
-MOST_ROWS = 40  # of reminders, and of facts; a view takes 100 blocks
-LONGEST = 600  # characters of a reminder
+MOST_ROWS = 40  # of a section; a view takes 100 blocks
+LONGEST = 600  # characters of an item
 CONFLICT = "hash_conflict"
 
 
@@ -73,10 +74,8 @@ class Home:
                 self._tasks.start(self._publish_notice(conversation, user))
             return
         event = _event(conversation, Author(user))
-        if action.action_id == CANCEL:
-            await overviews.cancel_reminder(conversation, event, action.value)
-        elif action.action_id == DELETE:
-            await overviews.forget_fact(conversation, event, action.value)
+        kept = action.action_id.removeprefix(PREFIX)
+        await overviews.delete(conversation, event, kept, action.value)
         self._tasks.start(self._publish(conversation, user, pressed.view.hash))
 
     def _forget_me(self, conversation: str, pressed: ViewPress) -> InboundEvent:
@@ -132,42 +131,34 @@ class Home:
     def _tab(self, shown: Overview, language: str) -> Iterator[Block]:
         yield header(self._text("usage", language))
         yield section(shown.usage)
-        yield header(self._text("reminders", language))
-        yield from self._rows(shown.reminders, CANCEL, ("cancel", "no_reminders"), language)
-        yield header(self._text("facts", language))
-        yield from self._rows(shown.facts, DELETE, ("delete", "no_facts"), language)
+        for kept in shown.sections:
+            yield header(kept.title)
+            yield from self._rows(kept, language)
         yield header(self._text("privacy", language))
         yield section(self._text("kept", language, days=self._host.days))
         yield actions([self._forget_button(language)])
 
-    def _rows(
-        self, items: Sequence[KeptItem], action: str, keys: tuple[str, str], language: str
-    ) -> Iterator[Block]:
+    def _rows(self, kept: KeptSection, language: str) -> Iterator[Block]:
         """A row with a button for each item; before those of a channel, a line that names it."""
-        label, none = (self._text(key, language) for key in keys)
-        if not items:
-            yield section(none)
+        if not kept.items:
+            yield section(kept.empty)
         rows, shown, place = list[Block](), 0, ""
-        for item in items:
-            row = self._row(item, place, action, label, language)
+        for item in kept.items:
+            row = self._row(item, place, kept, language)
             if len(rows) + len(row) > MOST_ROWS:
                 break
             rows, shown, place = [*rows, *row], shown + 1, item.place
         yield from rows
-        if hidden := len(items) - shown:
+        if hidden := len(kept.items) - shown:
             yield context(self._text("more", language, count=hidden))
 
-    def _row(
-        self, item: KeptItem, before: str, action: str, label: str, language: str
-    ) -> list[Block]:
+    def _row(self, item: KeptItem, before: str, kept: KeptSection, language: str) -> list[Block]:
         channel = chat_of(item.place).channel
         is_named = channel[:1] in ("C", "G") and item.place != before
         place = {"type": "mrkdwn", "text": f"{self._text('in_channel', language)} <#{channel}>"}
         named = [{"type": "context", "elements": [place]}] if is_named else []
-        return [
-            *named,
-            section(item.text[:LONGEST]) | {"accessory": button(label, action, item.key)},
-        ]
+        delete = button(kept.label, f"{PREFIX}{kept.action}", item.key)
+        return [*named, section(item.text[:LONGEST]) | {"accessory": delete}]
 
     def _forget_button(self, language: str) -> Block:
         parts = ("title", "text", "confirm", "deny")

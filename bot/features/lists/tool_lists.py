@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from bot.conversation.memory import one_line, store_errors_for_model
+from bot.conversation.tool_stores import one_line, store_errors_for_model
 from bot.features.lists.store import StoredItem, StoredLists
 from toolset.tool import ToolError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 
-from bot.conversation.memory import one_line, store_errors_for_model
+from bot.conversation.tool_stores import one_line, store_errors_for_model
 from bot.features.polls.poll import PREFIX, Poll
 from bot.features.polls.store import OPEN_POLLS, StoredPolls
 from bot.texts import language_of

@@ -113,3 +113,7 @@ async def test_without_features_everything_stays_as_it_is() -> None:
         assert await features.answer_overheard(HERE, [REQUEST.event]) == TurnResult()
         assert features.help(HERE, "en") == []
         assert (features.actions, features.commands, features.kept) == ({}, {}, {})
+        assert await features.before_model(REQUEST, []) == []
+        assert await features.overview(HERE, REQUEST.event) == []
+        assert not await features.delete_kept(HERE, REQUEST.event, "delete", "1")
+        assert features.unrecorded == set()

@@ -16,6 +16,7 @@ from redis.asyncio import Redis
 
 from bot.errors import SettingsError, StoreUnavailable
 from bot.features.lists.store import StoredLists
+from bot.features.memory.store import PersonFacts
 from bot.features.polls.store import StoredPolls
 from bot.store import Accepted, FileOwner, Store, open_store
 from bot.store.clients import translate_errors
@@ -140,7 +141,7 @@ async def test_a_full_store_lets_a_turns_tools_store_what_they_need(
     async with full(redis):
         await StoredLists(store).add(HERE, "u1", "shopping", ["milk"], "k1")
         assert await StoredLists(store).tick(HERE, [1], done=True) == [1]
-        assert await store.person_facts.remember(HERE, "u1", "likes tea") == 1
+        assert await PersonFacts(store, HERE, "u1").remember("likes tea") == 1
         assert await StoredPolls(store).start(
             HERE, "poll_1", "u1", b"{}", options=2, multiple=False
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from redis.asyncio import Redis
 
 from bot.clock import now_ms
@@ -35,7 +34,6 @@ async def dumped(redis: Redis) -> dict[str, Any]:
 async def store_everything(store: Store, person: str) -> None:
     """One of each kind of thing that a person leaves beside conversations."""
     author = person.partition(":")[2]
-    await store.person_facts.remember(GROUP, author, "likes tea")
     await store.groups.receive(GROUP, author, now_ms(), f"words of {author}".encode())
     await store.reminders.count(person, GROUP, f"r {author}", 60, most=9)
     await store.reminders.count(f"{person}:hourly", GROUP, f"r {author}", 60, most=9)
@@ -58,7 +56,6 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     await store_everything(store, ANN)
     during = await dumped(redis)
     assert {name for name in during if during[name] != before.get(name)} >= {
-        f"facts:{GROUP}:ann",
         f"background:{GROUP}",
         "reminders_of:line:ann",
         "reminders_of:line:ann:hourly",
@@ -71,18 +68,14 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     left = [name for name in after if after[name] != before.get(name)]
     assert [name for name in left if not name.startswith(shared)] == []
     assert await store.belongings.read(ANN) == []
-    assert len(await store.belongings.read(BEN)) == 4
+    assert len(await store.belongings.read(BEN)) == 3
 
 
-@pytest.mark.parametrize("kind", ["facts", "question"])
-async def test_what_everybody_has_stored_in_a_place_goes_with_it(
-    store: Store, redis: Redis, kind: str
-) -> None:
+async def test_what_everybody_has_stored_in_a_place_goes_with_it(store: Store) -> None:
     """The bot has been removed from a group."""
     await store_everything(store, ANN)
     await store.kv.set(f"question:{GROUP}", b"ann", 60)
     await store.personal_data.erase_place(GROUP, {})
-    assert [name for name in await dumped(redis) if name.startswith(f"{kind}:line:bot:group")] == []
     assert await store.kv.get(f"question:{GROUP}") is None
 
 

@@ -16,6 +16,7 @@ from bot.channels.slack.types import Address, write_address
 from bot.clock import now_ms
 from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.reminders import PersonalReminders
+from bot.features.memory.store import PersonFacts
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message
@@ -55,7 +56,7 @@ async def remind(
 async def know(store: Store, place: str, text: str, user: str = USER) -> int:
     entry = f"{'own' if ':D' in place else 'shared'} {place}"
     await store.belongings.add(f"slack:{user}", entry, 60)
-    return await store.person_facts.remember(place, user, text)
+    return await PersonFacts(store, place, user).remember(text)
 
 
 def tab(fake: SlackFake, user: str = USER) -> list[str]:
@@ -127,7 +128,7 @@ async def test_buttons_delete_and_the_tab_follows(
     assert "You have no reminders." in tab(fake)
     await here.send(view_press(fake.homes[USER], DELETE))
     assert "You have not asked me to remember anything." in tab(fake)
-    assert await store.person_facts.read(CHANNEL_PLACE, USER) == []
+    assert await PersonFacts(store, CHANNEL_PLACE, USER).read() == []
     await here.send(view_press(before, CANCEL))  # an old view, of another window
     await here.send(view_press(before, DELETE))
     assert "You have no reminders." in tab(fake)
@@ -170,7 +171,7 @@ async def test_nobody_deletes_what_is_anothers(
         {**view_press(view, FORGET), "actions": [{"action_id": "other", "block_id": "b"}]}
     )
     assert len(await store.reminders.read(ALONE)) == 1
-    assert len(await store.person_facts.read(ALONE, USER)) == 1
+    assert len(await PersonFacts(store, ALONE, USER).read()) == 1
 
 
 async def test_forget_me_asks_and_goes_through_the_inbox(
@@ -189,7 +190,7 @@ async def test_forget_me_asks_and_goes_through_the_inbox(
     ]
     assert fake.posted[-1]["channel"] == DIRECT
     assert fake.posted[-1]["markdown_text"].startswith("Done: I have deleted what I kept of you")
-    assert await store.person_facts.read(ALONE, USER) == []
+    assert await PersonFacts(store, ALONE, USER).read() == []
     posted = len(fake.posted)
     await here.send(press)
     assert len(fake.posted) == posted
@@ -220,7 +221,7 @@ async def test_people_who_may_not_use_the_bot_get_a_sentence(fake: SlackFake, st
         assert tab(fake) == [
             "Sorry, I answer only people and channels on my list, and this is not on it yet."
         ]
-    assert len(await store.person_facts.read(ALONE, USER)) == 1
+    assert len(await PersonFacts(store, ALONE, USER).read()) == 1
 
 
 async def test_an_app_without_a_home_tab_goes_on(here: SlackPipeline, fake: SlackFake) -> None:

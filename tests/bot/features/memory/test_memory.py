@@ -11,14 +11,16 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
 from bot.commands import number_in
-from bot.conversation.memory import FEW, PersonMemory, ToolFacts, facts_message, one_line
+from bot.conversation.tool_stores import one_line
+from bot.features.memory.facts_message import FEW, facts_message
+from bot.features.memory.store import Fact, PersonFacts
+from bot.features.memory.tool_facts import ToolFacts
+from bot.features.memory.tools import ForgetFact, Remember
 from bot.providers.scripted import Step
-from bot.store import Fact, Store
+from bot.store import Store
 from bot.transcript import FACTS_ID, Author, Message, Text, ToolCall
 from tests.bot.harness import HERE, Harness, Mailbox, words
 from tests.fakes.tools import tool_map
-from toolset.forget_fact import ForgetFact
-from toolset.remember import Remember
 from toolset.tool import ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
@@ -179,8 +181,8 @@ async def test_forget_me_deletes_the_facts_everywhere(store: Store, redis: Redis
     await say(harness, "I like coffee", "m3", "u2", ROOM)
     await say(harness, "/forget me", "m4")
     assert [key async for key in redis.scan_iter("kaiwa:*:facts:*u1*")] == []
-    assert await store.person_facts.read(HERE, "u1") == []
-    assert await store.person_facts.read(ROOM, "u2") == [Fact(1, "coffee")]
+    assert await PersonFacts(store, HERE, "u1").read() == []
+    assert await PersonFacts(store, ROOM, "u2").read() == [Fact(1, "coffee")]
 
 
 async def test_a_turn_without_facts_costs_no_request_for_them(store: Store, redis: Redis) -> None:
@@ -249,7 +251,7 @@ def test_a_fact_is_one_line_of_visible_characters(text: str, stored: str) -> Non
 
 async def test_the_tool_says_what_cannot_be_kept(store: Store) -> None:
     """Nothing visible, one too many, and while the store is away."""
-    facts = ToolFacts(PersonMemory(store, HERE, "u1"))
+    facts = ToolFacts(PersonFacts(store, HERE, "u1"))
     with pytest.raises(ToolError, match="write a sentence"):
         await facts.remember("\u200b")
     for number in range(100):

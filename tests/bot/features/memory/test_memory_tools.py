@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from bot.features.memory.tool_facts import ToolFacts
+from bot.features.memory.tools import ForgetFact, Remember
 from tests.toolset.contexts import context, http_client
-from toolset.forget_fact import ForgetFact
-from toolset.remember import Remember
 from toolset.tool import NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
 
 
 class FactsInMemory:
-    """Facts of nobody in particular (``toolset.stores.Facts``)."""
+    """Facts of nobody in particular (``ToolFacts``)."""
 
     def __init__(self, room: int = 100) -> None:
         self.stored: list[str] = []
@@ -34,7 +34,7 @@ class FactsInMemory:
 async def call(tool: Tool, facts: FactsInMemory | None, **arguments: Any) -> ToolOutcome:
     """Call it between its schemas."""
     return await ValidatedTool(tool, *read_schemas(tool.name)).call(
-        arguments, replace(context(), facts=facts)
+        arguments, replace(context(), find_store={ToolFacts: facts}.get)
     )
 
 
