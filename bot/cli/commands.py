@@ -6,12 +6,12 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import uvloop
 from msgspec.json import encode
@@ -24,11 +24,9 @@ from bot.checks import CheckResult
 from bot.cli.add_api import steps_for_api, write_api
 from bot.cli.as_typed import as_typed
 from bot.cli.new_tool import next_steps, own_folder, write_tool
-from bot.cli.reports import print_checks, print_table
 from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.errors import BadInput, TurnFailed
-from bot.features.feedback import report as feedback
 from bot.ops import dead_letters, usage
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
@@ -39,13 +37,16 @@ from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.prices import load_prices
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
+from bot.reports import print_checks, print_table
 from bot.settings import Settings
+from bot.store import Store
 from bot.store.private import private_folder
 from bot.web.console_token import load_or_create_token
 from bot.web.port import Membership, inherited, listen
 from toolset.tool import ToolDefinition, ToolOutcome
 from toolset.tool_map import ToolMap
 
+T = TypeVar("T")
 JSON_EXAMPLE = """write one, such as '{"location": "Tokyo"}'"""
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
 WHAT_NEXT = "A running worker takes them up within a second or two; without one they wait."
@@ -295,21 +296,15 @@ def show_usage(days: int, *, as_json: bool) -> None:
     )
 
 
-def show_feedback(days: int, *, as_json: bool) -> None:
-    """Print what people think of the answers of the last days."""
+def read_store(read: Callable[[Settings, Store], Awaitable[T]]) -> T:
+    """Open the store for the command of a feature, and return what it reads there."""
     config = _prepare("ERROR")
 
-    async def read() -> feedback.Report:
+    async def opened() -> T:
         async with app.open_store_of(config) as store:
-            return await feedback.report(store, Days(config.timezone).latest(days))
+            return await read(config, store)
 
-    report = uvloop.run(read())
-    if as_json:
-        print(encode(report).decode())
-        return
-    if report.lines:
-        print_table(("day", "model", "channel", "good", "bad"), feedback.rows(report.lines))
-    print(f"{report.good:,} good and {report.bad:,} bad ratings in {days} days", file=sys.stderr)
+    return uvloop.run(opened())
 
 
 def doctor() -> int:

@@ -12,7 +12,6 @@ import uvloop
 
 from bot import app, log, settings
 from bot.agent.loop import Agent
-from bot.cli.reports import print_table
 from bot.evals import report
 from bot.evals.canned import canned_tools
 from bot.evals.questions import Question, choose, load_questions, load_results
@@ -21,6 +20,7 @@ from bot.evals.runner import Attempt, Limits, run_questions
 from bot.evals.unfinished import Head, keeping, read_unfinished, setup_of
 from bot.prices import load_prices
 from bot.providers.registry import check_models, model_secrets, open_models
+from bot.reports import print_table
 from bot.settings import Settings
 from bot.store.private import private_folder
 from bot.telemetry import Metrics

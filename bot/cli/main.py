@@ -10,11 +10,13 @@ import gc
 import io
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from bot import features
 from bot.errors import BadInput, SettingsError, StoreUnavailable
 
 cli = typer.Typer(
@@ -26,6 +28,10 @@ add_cli = typer.Typer(no_args_is_help=True)
 cli.add_typer(tools_cli, name="tools", invoke_without_command=True)
 tools_cli.add_typer(add_cli, name="add")
 cli.add_typer(outbox_cli, name="outbox")
+
+for _file in sorted(Path(features.__path__[0]).glob("*/cli.py")):
+    for _command in import_module(f"{features.__name__}.{_file.parent.name}.cli").COMMANDS:
+        cli.command()(_command)
 
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Run no worker: kaiwa worker answers.")]
 Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids from kaiwa outbox list.")]
@@ -42,13 +48,20 @@ def main() -> None:
     # What is loaded at the start stays; to look for garbage in it takes a sixth of the start.
     gc.disable()
     try:
-        cli(prog_name="kaiwa")
+        cli(prog_name="kaiwa", obj=_read_store)
     except (SettingsError, BadInput) as error:
         _give_up(str(error), 2)
     except StoreUnavailable as error:
         _give_up(f"REDIS_URL: the store does not answer ({error}); {error.fix}", 1)
     finally:
         gc.enable()
+
+
+def _read_store(read: Any) -> Any:
+    """What the command of a feature reads in the store."""
+    from bot.cli import commands
+
+    return commands.read_store(read)
 
 
 def _open_missing() -> None:
@@ -301,19 +314,6 @@ def usage(
     from bot.cli import commands
 
     commands.show_usage(days, as_json=as_json)
-
-
-@cli.command()
-def feedback(
-    days: Annotated[
-        int, typer.Option(min=1, max=90, help="How many days of answers, today included.")
-    ] = 7,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every rating.")] = False,
-) -> None:
-    """Show what people think of answers by day, model and channel."""
-    from bot.cli import commands
-
-    commands.show_feedback(days, as_json=as_json)
 
 
 @cli.command("eval")

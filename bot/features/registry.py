@@ -12,7 +12,7 @@ from importlib import import_module
 from bot.conversation.feature import Feature
 from bot.conversation.services import Services
 
-FEATURES = (
+FEATURES: tuple[str, ...] = (
     "feedback",
     "polls",
     "lists",
@@ -22,5 +22,5 @@ FEATURES = (
 
 
 def load_features() -> list[Callable[[Services], Feature]]:
-    """What makes each feature: ``FEATURE`` of its folder."""
-    return [import_module(f"{__package__}.{name}").FEATURE for name in FEATURES]
+    """What makes each feature: ``FEATURE`` of its file ``feature``."""
+    return [import_module(f"{__package__}.{name}.feature").FEATURE for name in FEATURES]

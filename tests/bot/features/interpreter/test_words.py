@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.features.interpreter import has_words
+from bot.features.interpreter.feature import has_words
 from tests.growth import assert_linear
 
 

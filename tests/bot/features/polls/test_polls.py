@@ -15,7 +15,7 @@ from bot.conversation.feature import AnsweredTurn
 from bot.conversation.history import read_history
 from bot.conversation.intake import Intake
 from bot.errors import DeliverLater, DeliveryRefused
-from bot.features.polls import Polls
+from bot.features.polls.feature import Polls
 from bot.features.polls.poll import VOTE, Poll, read_cards, read_poll
 from bot.features.polls.store import OPEN_POLLS, StoredPolls
 from bot.features.polls.tool_polls import FULL, NO_WORDS, ONE, ToolPolls

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.checks import CheckResult
-from bot.cli.reports import print_checks, print_table
+from bot.reports import print_checks, print_table
 
 ROWS = [
     CheckResult("ok", "store", "answers"),

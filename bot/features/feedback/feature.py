@@ -1,0 +1,95 @@
+"""Feedback: what people think of answers, by two buttons below them where a channel has such. A
+press starts no turn."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec.structs import replace
+
+from bot.channels import Button, Delivery, InboundEvent, Reply
+from bot.clock import now_ms
+from bot.conversation.feature import AnsweredTurn, Feature
+from bot.conversation.services import Services
+from bot.features.feedback.ratings import Rating, Ratings
+from bot.features.feedback.store import KIND, StoredRatings
+from bot.texts import language_of
+from bot.transcript import Author, Message, encode
+
+GOOD, BAD = "feedback.good", "feedback.bad"  # the actions of the buttons
+THANKS = "feedback.thanks"  # the key of thanks that are filled in when they are sent
+PURPOSE = "feedback"  # of the side conversations that thank
+VALUE = re.compile(r"(\d{1,15}):([\w-]{1,64}):(\S{1,100})")  # time of the answer, turn, model
+MODEL_CAP = 100  # characters
+
+
+class Feedback(Feature):
+    """The feature (``bot.conversation.feature.Feature``)."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._ratings = Ratings(services.store, services.metrics, services.budgets.days)
+        self.actions = {GOOD: self._rate, BAD: self._rate}
+        self.kept = {KIND: StoredRatings(services.store).withdraw}
+
+    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
+        """The answer of a model with the buttons, where the channel has such."""
+        channel = self._services.channel(turn.conversation)
+        model = "".join(turn.model.split())[:MODEL_CAP]
+        if not model or channel is None or not channel.rates:
+            return reply
+        value = f"{now_ms()}:{turn.turn_id}:{model}"
+        language = language_of(reply.text, self._services.defaults.language)
+        good, bad = (
+            self._services.texts.get(f"feedback.{key}", language) for key in ("good", "bad")
+        )
+        asking = Button(good, GOOD, value, style="good"), Button(bad, BAD, value, style="bad")
+        return replace(reply, buttons=(*reply.buttons, *asking))
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        """Thanks in the language of the person who gets them."""
+        channel = self._services.channel(conversation)
+        if channel is None or delivery.reply.replaces != THANKS:
+            return delivery
+        whose = Message(delivery.id, "user", (), now_ms(), author=Author(delivery.asker))
+        event = InboundEvent(whose, delivery.address)
+        (known,) = await channel.enrich(conversation, [event], is_new=False)
+        text = self._services.texts.get("feedback.thanks", self._services.language(known))
+        return replace(delivery, reply=replace(delivery.reply, text=text, replaces=""))
+
+    async def _rate(self, conversation: str, event: InboundEvent) -> bool:
+        """Keep the rating that a press is; the person alone is thanked for one that says something
+        new.
+
+        Raises:
+            StoreUnavailable: it is not kept, and the platform must send it again.
+        """
+        pressed, channel = VALUE.fullmatch(event.target), self._services.channel(conversation)
+        if channel is None or not pressed:
+            return False
+        answered_at, turn_id, model = pressed.groups()
+        rating = Rating(
+            turn_id,
+            channel.place(conversation),
+            event.author_id,
+            model,
+            is_good=event.action == GOOD,
+            answered_at=int(answered_at),
+            at=event.message.at,
+        )
+        is_new = await self._ratings.keep(rating)
+        if is_new:
+            thanks, press = (
+                Reply("", replaces=THANKS, private=True, fleeting=True),
+                event.message.id,
+            )
+            delivery = Delivery(
+                f"thanks_{press}", press, thanks, event.address, asker=event.author_id
+            )
+            aside = channel.side_conversation(conversation, PURPOSE)
+            await self._services.store.outbox.post(aside, delivery.id, encode(delivery))
+            self._services.start(aside, "")
+        return is_new
+
+
+FEATURE = Feedback

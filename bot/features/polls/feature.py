@@ -1,0 +1,84 @@
+"""Polls: a tool starts them, presses of buttons are counted without a turn, and the outbox shows
+how they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from msgspec.structs import replace
+
+from bot.channels import ButtonCard, Delivery, Reply
+from bot.conversation.feature import AnsweredTurn, Feature, TurnRequest
+from bot.conversation.services import Services
+from bot.features.polls.poll import PREFIX, PURPOSE, VOTE, Poll, read_cards, read_poll, started_in
+from bot.features.polls.store import KIND, StoredPolls
+from bot.features.polls.tool_polls import ToolPolls
+from bot.features.polls.votes import Votes
+from bot.transcript import Message
+
+
+class Polls(Feature):
+    """The feature (``bot.conversation.feature.Feature``)."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._polls = StoredPolls(services.store)
+        self.actions = {VOTE: Votes(services, self._polls)}
+        self.kept = {KIND: self._polls.withdraw}
+        self.shown = (KIND,)
+        self.tool_stores = {ToolPolls: self._polls_of}
+
+    def _polls_of(self, request: TurnRequest) -> ToolPolls | None:
+        """What the tool may start: nothing for somebody unknown, who could not close a poll, and
+        where answers show none."""
+        channel = self._services.channel(request.conversation)
+        if (
+            channel is None
+            or not request.author.id
+            or not channel.shows_cards(request.event.address)
+        ):
+            return None
+        stored_in = channel.side_conversation(request.conversation, PURPOSE)
+        language = self._services.defaults.language
+        return ToolPolls(self._polls, stored_in, request.author.id, language)
+
+    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
+        """The answer with the poll that one of its calls has started."""
+        for poll_id in started_in(turn.messages)[:1]:
+            poll = await read_poll(self._polls, self._stored_in(turn.conversation), poll_id)
+            if isinstance(poll, Poll):
+                return replace(reply, card=poll.card(self._services.texts))
+        return reply
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        """The delivery that shows a poll anew, with the poll as it stands now.
+
+        After an attempt that failed nothing is noted as shown: what has changed since the first one
+        is for the delivery that waits behind. With one more for each attempt, an outage would leave
+        more than can be shown in time.
+        """
+        reply, channel = delivery.reply, self._services.channel(conversation)
+        if channel is None or not reply.replaces.startswith(PREFIX):
+            return delivery
+        pause_s = None if delivery.attempts else channel.change_pause_s
+        poll = await read_poll(self._polls, conversation, reply.replaces, pause_s)
+        if not isinstance(poll, Poll):
+            return poll
+        card = poll.card(self._services.texts)
+        return replace(delivery, reply=replace(reply, text=poll.question, card=card))
+
+    async def cards(self, conversation: str, messages: Sequence[Message]) -> Sequence[ButtonCard]:
+        """Open polls, and closed ones that these messages have started."""
+        stored_in = self._stored_in(conversation)
+        return await read_cards(self._polls, self._services.texts, stored_in, messages)
+
+    def places(self, conversation: str) -> Collection[str]:
+        """The conversation that keeps the polls."""
+        return (self._stored_in(conversation),)
+
+    def _stored_in(self, conversation: str) -> str:
+        channel = self._services.channel(conversation)
+        return channel.side_conversation(conversation, PURPOSE) if channel else conversation
+
+
+FEATURE = Polls
