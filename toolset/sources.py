@@ -71,9 +71,11 @@ def own_tools() -> Iterator[FoundTool]:
     """The tools of this folder and of features; helper modules without tools are skipped."""
     for path in [*_modules(HERE), *sorted(FEATURES.glob("*/tools.py"))]:
         origin = path.relative_to(HERE.parent)
+        beside = path.parent / "schemas"
+        schemas = beside if beside.is_dir() else files("schemas")
         module = importlib.import_module(".".join(origin.with_suffix("").parts))
         for tool in tools_in(module, origin.as_posix()):
-            yield FoundTool(tool, origin.as_posix(), files("schemas"), own=True)
+            yield FoundTool(tool, origin.as_posix(), schemas, own=True)
 
 
 def folder_tools(folder: Path) -> Iterator[FoundTool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -29,6 +30,21 @@ def test_a_feature_is_not_needed(name: str, tmp_path: Path) -> None:
     assert run(folder, "lint-imports", "--no-logo")
     assert run(folder, "python", "-c", "import bot.cli.main, bot.cli.commands")
     assert run(folder, "python", "-m", "pytest", "--quiet", "tests/bot/test_app.py")
+
+
+@pytest.mark.long
+def test_a_feature_is_added_by_its_folder_and_one_line(tmp_path: Path) -> None:
+    """It has a tool, a card with a button, a command, a script, texts, and what is forgotten."""
+    folder = tmp_path / "kaiwa"
+    copy_without([], folder)
+    copytree(ROOT / "tests/toys/applause", folder / "bot/features/applause")
+    registry = folder / "bot/features/registry.py"
+    text = registry.read_text("utf-8")
+    registry.write_text(text.replace('    "polls",\n', '    "polls",\n    "applause",\n'), "utf-8")
+    played = folder / "bot/features/applause/played.py"
+    played.rename(folder / "tests/bot/features/test_applause.py")
+    assert run(folder, "lint-imports", "--no-logo")
+    assert run(folder, "python", "-m", "pytest", "--quiet", "tests/bot/features/test_applause.py")
 
 
 @pytest.mark.long

@@ -1,0 +1,1 @@
+"""Applause: people clap by a button."""
