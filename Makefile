@@ -1,6 +1,6 @@
 # Everyday commands; `make` alone lists them. Only Python 3.11 or newer with venv, git and make are needed.
 .DEFAULT_GOAL := help
-.PHONY: help setup models dev run chat quick types imports test check nightly test-llm test-live chaos screenshots transcripts format lock clean
+.PHONY: help setup models dev run chat quick types imports test check rooms nightly test-llm test-live chaos screenshots transcripts format lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -50,6 +50,9 @@ check: dev ## format, lint, types, import directions, tests with coverage; stops
 	$(call step,imports,$(IMPORTS),see the contracts in pyproject.toml)
 	$(call step,tests,$(COVERAGE) --json -m $(TESTS) $(PROPERTIES),see the tests above)
 	$(call step,coverage,$(COVERAGE) --fail-under 95 --merge .coverage.json,see the lines above that no test plays)
+
+rooms: dev ## take each feature away, and play the quick tests without it
+	@$(BIN)/python scripts/rooms.py
 
 nightly: PROPERTIES = --hypothesis-profile=nightly
 nightly: check ## the gate with long property runs, then kills around questions and chaos; SEED=7 draws it again

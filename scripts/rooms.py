@@ -2,9 +2,9 @@
 
     .venv/bin/python scripts/rooms.py [feature …]
 
-For each feature, in a copy of the project without its folder, its tests and its line in the
-registry: the directions of imports, and the quick tests. At the end the types, with all of them
-away.
+For each feature, in a copy of the project without its folder, its line in the registry, and the
+tests that are about it: the directions of imports, and the quick tests. At the end the types, with
+all of them away.
 """
 
 from __future__ import annotations
@@ -41,6 +41,22 @@ def copy_without(names: Iterable[str], folder: Path) -> None:
     registry.write_text(text, "utf-8")
 
 
+def leave_out_tests(name: str, folder: Path) -> list[str]:
+    """Delete the files of tests that import a feature, or name its tools, its scripts or its
+    buttons; their names."""
+    tools = ROOT / FEATURES / name / "tools.py"
+    words = [rf"features\.{name}\b", rf'"{name}\.']
+    if tools.is_file():
+        words += re.findall(r'name: ClassVar\[str\] = ("\w+")', tools.read_text("utf-8"))
+    about = re.compile("|".join(words))
+    found = []
+    for path in sorted((folder / "tests").rglob("test_*.py")):
+        if about.search(path.read_text("utf-8")):
+            path.unlink()
+            found.append(path.relative_to(folder).as_posix())
+    return found
+
+
 def run(folder: Path, *command: str) -> bool:
     """Run a program of the environment in a copy; whether it succeeds."""
     path = {"PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}", "PYTHONPATH": str(folder)}
@@ -56,7 +72,8 @@ def main() -> int:
         with TemporaryDirectory() as parent:
             folder = Path(parent) / "kaiwa"
             copy_without([name], folder)
-            print(f"· without {name}", flush=True)
+            left_out = leave_out_tests(name, folder)
+            print(f"· without {name}, nor {', '.join(left_out) or 'any test'}", flush=True)
             tests = ("pytest", "--quiet", "--numprocesses=auto", "--dist=loadfile", "--quick")
             if not (run(folder, "lint-imports", "--no-logo") and run(folder, *tests)):
                 needed.append(name)

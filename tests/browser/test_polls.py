@@ -65,7 +65,7 @@ async def test_a_poll_is_voted_on_where_it_stands(browser: Browser) -> None:
 async def test_an_open_poll_is_there_after_a_reload(browser: Browser) -> None:
     """With its counts of that time; a vote that cannot be stored is said."""
     async with Site().open() as site, visit(browser, site.url) as page:
-        site.polls = [replace(FOOD, counts=(3, 1), voters=4)]
+        site.cards = [replace(FOOD, counts=(3, 1), voters=4).card(texts())]
         await page.reload()
         await expect(page.get_by_role("button", name="Sushi: 3")).to_be_visible()
         site.away = True
@@ -81,7 +81,7 @@ async def test_a_closed_poll_is_there_after_a_reload(browser: Browser) -> None:
         turn = await site.turn()
         await turn.returns(await turn.calls("start_poll", {"question": "Where"}), {"poll": FOOD.id})
         await turn.answers("Please vote.")
-        site.polls = [closed]
+        site.cards = [closed.card(texts())]
         await page.reload()
         await expect_thread(
             page,
@@ -109,7 +109,7 @@ async def test_an_old_history_opens_no_closed_poll(browser: Browser) -> None:
         await say(page, "A poll, please")
         turn = await site.turn()
         await turn.returns(await turn.calls("start_poll", {"question": "Where"}), {"poll": FOOD.id})
-        site.polls = [FOOD]
+        site.cards = [FOOD.card(texts())]
         await show(site, turn.conversation, FOOD)
         await expect(page.get_by_role("button", name="Sushi")).to_be_enabled()
         await page.route("**/console/*", hold)

@@ -23,7 +23,6 @@ from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
 from bot.conversation.questions import Question
 from bot.errors import StoreUnavailable
-from bot.features.polls.poll import Poll
 from bot.live_events import (
     AnswerRestarted,
     AnswerText,
@@ -80,7 +79,7 @@ class Site:
         self.uploads = LocalUploads()
         self.history: defaultdict[str, list[Message]] = defaultdict(list)
         self.questions: dict[str, Question] = {}
-        self.polls: list[Poll] = []
+        self.cards: list[ButtonCard] = []
         self.titles: dict[tuple[str, str], str] = {}
         self._arrivals: asyncio.Queue[tuple[str, InboundEvent]] = asyncio.Queue()
         self._seen: set[str] = set()
@@ -173,9 +172,8 @@ class Site:
 
     async def _cards(self, conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
         results = [result.response for message in messages for result in message.results]
-        ids = [response.get("poll") for response in results]
-        shown = [poll for poll in self.polls if not poll.is_closed or poll.id in ids]
-        return [poll.card(texts.load()) for poll in shown]
+        keys = [response.get("poll") for response in results]
+        return [card for card in self.cards if card.buttons or card.key in keys]
 
 
 class Letters:

@@ -3,13 +3,20 @@ one is noticed."""
 
 from __future__ import annotations
 
+import re
+
+from tests.project import files
+
+# Those of features, whose own tests need them.
+OF_FEATURES = re.findall(
+    r'name: ClassVar\[str\] = "(\w+)"',
+    "".join(file.read_text("utf-8") for file in files("bot/features/*/tools.py")),
+)
 ALWAYS_ON = [
-    "add_to_list",
     "calculate",
     "cancel_reminder",
     "convert_currency",
     "convert_units",
-    "forget_fact",
     "get_current_time",
     "get_earthquakes",
     "get_holidays",
@@ -19,12 +26,10 @@ ALWAYS_ON = [
     "list_reminders",
     "offer_choices",
     "read_web_page",
-    "remember",
     "set_reminder",
-    "show_list",
-    "start_poll",
-    "tick",
     "wikipedia",
+    *OF_FEATURES,
 ]
+ALWAYS_ON.sort()
 WITH_A_KEY = ["create_image", "web_search"]
 WORKSPACE = ["delete_file", "list_files", "read_file", "run_command", "search_files", "write_file"]

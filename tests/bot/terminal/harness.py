@@ -10,7 +10,6 @@ from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
 from bot.conversation.questions import Question
 from bot.errors import StoreUnavailable
-from bot.features.polls.poll import VOTE
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
 from bot.terminal.chat import Chat
 from bot.terminal.screen import Screen, clock_time
@@ -85,7 +84,7 @@ class ChatHarness:
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
         await self._read_history(conversation)
-        if arrival.action == VOTE:
+        if arrival.event == "action":
             self.votes.append(arrival)
         else:
             self.sent.append(arrival.message)

@@ -12,7 +12,6 @@ from bot import texts
 from bot.channels import Button, say_buttons
 from bot.commands import NUMBERED, SpokenCommands
 from bot.errors import StoreUnavailable
-from bot.features.polls.poll import VOTE
 from bot.live_events import (
     Answered,
     AnswerText,
@@ -49,9 +48,9 @@ POLL = CardShown(
     (("Sushi", ""), ("Curry", "")),
     "Press a button.",
     (
-        Button("Sushi", VOTE, "poll_1:1"),
-        Button("Curry", VOTE, "poll_1:2"),
-        Button("Close", VOTE, "poll_1:0", closes=True),
+        Button("Sushi", "poll.vote", "poll_1:1"),
+        Button("Curry", "poll.vote", "poll_1:2"),
+        Button("Close", "poll.vote", "poll_1:0", closes=True),
     ),
 )
 COUNTED = replace(POLL, rows=(("Sushi", "0"), ("Curry", "1")))

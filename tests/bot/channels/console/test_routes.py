@@ -10,6 +10,7 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
+from bot import texts
 from bot.channels import inbound
 from bot.channels.inbound import APPROVE
 from bot.conversation.questions import Question
@@ -340,7 +341,7 @@ async def test_what_is_no_press_is_refused(client: httpx.AsyncClient, press: obj
 
 async def test_open_polls_come_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
     """Whoever loads the page later can vote too."""
-    site.polls = [
+    site.cards = [
         Poll(
             "poll_1",
             "食べる？",
@@ -348,7 +349,7 @@ async def test_open_polls_come_with_the_history(site: Site, client: httpx.AsyncC
             (1, 0),
             1,
             language="ja",
-        )
+        ).card(texts.load())
     ]
     [poll] = (await client.get(HERE)).json()["cards"]
     assert (poll["key"], poll["rows"]) == ("poll_1", [["寿司", "1"], ["カレー", "0"]])
