@@ -37,7 +37,6 @@ from bot.conversation.intake import Intake
 from bot.conversation.journal import read_open_card
 from bot.conversation.overviews import PersonalOverviews
 from bot.conversation.refusals import Refusals
-from bot.conversation.reminders import ReminderClock
 from bot.conversation.review import Reviewers
 from bot.conversation.runner import ConversationRunner, build
 from bot.conversation.services import ConversationSettings, Start
@@ -95,7 +94,6 @@ class Runtime:
     """The intake, the channels and the turns of one process.
 
     Attributes:
-        reminders: moves them into inboxes at their time.
         files: of tool calls.
         store_full: alerts the operator.
     """
@@ -106,7 +104,6 @@ class Runtime:
     console: Console
     channels: Mapping[str, Channel]
     conversations: ConversationRunner
-    reminders: ReminderClock
     files: SignedFiles
     store_full: Callable[[str], Awaitable[None]]
 
@@ -266,7 +263,6 @@ async def open_runtime(
         await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.cancellations.listen())
-        clock = ReminderClock(store, texts, settings.language, start)
         store_full = partial(alerts.notice, "store_full")
         yield Runtime(
             store,
@@ -275,7 +271,6 @@ async def open_runtime(
             console=console,
             channels=channels,
             conversations=runner,
-            reminders=clock,
             files=signed,
             store_full=store_full,
         )

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -112,7 +113,7 @@ async def open_chat(settings: Settings, conversation: str) -> AsyncIterator[Runt
         open_services(settings, url) as services,
         open_runtime(services, worker.add, only_console=True) as runtime,
         worker.run(_with_listed_tools(services, runtime)),
-        run_beside(runtime.reminders.run()),
+        run_beside(_run_features(runtime)),
     ):
         _begin_collections()
         yield runtime
@@ -134,9 +135,15 @@ def _leave_to_the_sweep(_conversation: str, _author: str) -> None:
     """Does nothing: a worker of another process finds the conversation in the due index."""
 
 
+async def _run_features(runtime: Runtime) -> None:
+    """Run what features do beside a worker."""
+    running = runtime.conversations.services.features.running
+    await asyncio.gather(*(feature.run() for feature in running))
+
+
 def _upkeep(runtime: Runtime) -> list[Service]:
     """What runs beside a worker."""
-    return [Evictor(runtime.store, runtime.store_full).run, runtime.reminders.run]
+    return [Evictor(runtime.store, runtime.store_full).run, partial(_run_features, runtime)]
 
 
 def _begin_collections() -> None:

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from toolset.schema import BadSchema, Schema, is_deeper, shortened
 from toolset.shares import Shares
 from toolset.shown import Card, ModelUse, Shown, ToolFile, bounded_card, bounded_choices
-from toolset.stores import FindStore, Reminders, Uses, find_no_store
+from toolset.stores import FindStore, Uses, find_no_store
 from toolset.titles import Words, complaint, words_in
 
 Risk = Literal["low", "high"]
@@ -130,7 +130,6 @@ class ToolContext:
         time_zone: IANA name.
         idempotency_key: the same when a call is repeated after a crash.
         deadline: ``time.monotonic()`` seconds by which the call must end.
-        reminders: None where there is no conversation, as on the command line.
         find_store: finds what features keep for the user and this place; see ``store``.
         uses: None on the command line, where nothing is counted.
         newest_picture: type and content of the newest picture of the conversation, sent or made;
@@ -147,7 +146,6 @@ class ToolContext:
     time_zone: str
     idempotency_key: str
     deadline: float
-    reminders: Reminders | None = None
     find_store: FindStore = find_no_store
     uses: Uses | None = None
     newest_picture: Callable[[], Awaitable[tuple[str, bytes] | None]] = no_picture

@@ -8,13 +8,13 @@ from msgspec import Struct
 
 from bot.transcript import Message
 
-# Actions, by feature. Of a reminder, how it comes: the text of one that is due, late or missed is
-# shown, and a routine is a message for the model.
+# Actions, by feature. What comes at its time says how: a text that is due, late or missed is shown,
+# and a routine is a message for the model.
 APPROVE, REJECT = "approval.approve", "approval.reject"
 STOP = "turn.stop"
-REMINDER = "reminder."
-LATE_ROUTINE = "reminder.late_routine"
-ROUTINES = ("reminder.routine", LATE_ROUTINE)
+PLANNED = "planned."
+LATE_ROUTINE = "planned.late_routine"
+ROUTINES = ("planned.routine", LATE_ROUTINE)
 COURTESY = "courtesy."
 
 
@@ -40,7 +40,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
             ``target``; ``action`` is a pressed button.
         target: what the event is about. Of an action, the button's value.
         action: a feature's name and a verb: what a button does, or what has made a message in place
-            of words that were typed, as ``reminder.due``.
+            of words that were typed, as ``planned.due``.
         quotes: id of the message that this one quotes.
         unmentioned: several people read the conversation, and the message does not call the bot.
         indexed: of a message whose conversation the platform does not name when the message is
@@ -69,7 +69,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     @property
     def is_reminder(self) -> bool:
         """Whether the time of a reminder or a routine has come; ``target`` is its id."""
-        return self.action.startswith(REMINDER)
+        return self.action.startswith(PLANNED)
 
     @property
     def is_routine(self) -> bool:

@@ -13,7 +13,6 @@ import structlog
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
 from bot.conversation.limits import Balance, Excess, Standing, is_operators
-from bot.conversation.reminders import text_of
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, LEFT_OUT, ParsedEvent
 from bot.transcript import Message, Text, channel_of, new_id
@@ -227,3 +226,9 @@ def _placeholders(conversation: str, refused: Sequence[InboundEvent]) -> list[Me
     if is_operators(conversation):
         return [Message(event.message.id, "user", (UNREAD,), event.message.at) for event in refused]
     return [Message(new_id("msg"), "user", (UNREAD,), refused[-1].message.at)]
+
+
+def text_of(event: InboundEvent) -> str:
+    """The text of a reminder as its author gave it."""
+    *_, text = event.message.parts
+    return text.text if isinstance(text, Text) else ""

@@ -43,7 +43,6 @@ from bot.conversation.journal import RESPONSE, RESULT, STARTED, ApprovalRequest,
 from bot.conversation.late_answers import LateButtons, TokenWatch
 from bot.conversation.limits import Standing
 from bot.conversation.media import TurnMedia
-from bot.conversation.reminders import reminders_of
 from bot.conversation.services import Services
 from bot.conversation.sources import source_lists
 from bot.conversation.triage import parse
@@ -291,7 +290,6 @@ class Answerer:
             history.append(background)
         language = language_for(asked[-1].text, author.locale, defaults.language)
         stores = ToolStores(
-            reminders_of(self._services, lease.conversation, events[-1], author),
             files=ToolFiles(self._store.files, lease.conversation, author.id),
             uses=ToolUses(self._services.budgets, lease.conversation, author.id),
             find=self._services.features.find_store(request),

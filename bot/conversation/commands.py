@@ -11,25 +11,19 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
-from datetime import datetime
-from zoneinfo import ZoneInfo
 
 from msgspec.structs import replace
 
-from bot.agent.turn import NOBODY
-from bot.channels import REMINDER, SAY, Button, InboundEvent, Reply
-from bot.clock import now_ms
+from bot.channels import SAY, Button, InboundEvent, Reply
 from bot.conversation.admission import Admission
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.feature import CommandContext, RunCommand
-from bot.conversation.reminders import PUNCTUAL_S, line_of, planned_time, reminders_of, text_of
 from bot.conversation.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.texts import language_of
 from bot.transcript import Message, channel_of
 from toolset.tool_map import ToolMap
 
-UNRECORDED = ("reminders",)  # and those of features
 SUGGESTED = ("weather", "time", "sum")
 LABEL_AND_WORDS = ("label", "say")
 TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
@@ -37,11 +31,7 @@ TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
 
 class Commands:
     """Runs commands, and writes sentences of the catalogue in the language of the person who is
-    answered.
-
-    Attributes:
-        unrecorded: names of commands that leave nothing in the history.
-    """
+    answered."""
 
     def __init__(
         self,
@@ -54,14 +44,12 @@ class Commands:
         self._editor = editor
         self._admission = admission
         self._tools = tools
-        self.unrecorded = {*UNRECORDED, *services.features.unrecorded}
         self.table: dict[str, RunCommand] = {
             "help": self._help,
             "reset": self._reset,
             "forget": self._forget,
             "stop": self._stop,
             "usage": self._usage,
-            "reminders": self._reminders,
             **services.features.commands,
         }
 
@@ -147,32 +135,6 @@ class Commands:
 
     async def _usage(self, context: CommandContext) -> Reply:
         return await self._admission.usage(context.lease.conversation, context.event)
-
-    async def _reminders(self, context: CommandContext) -> Reply:
-        """List the asker's reminders."""
-        event = context.event
-        own = reminders_of(
-            self._services, context.lease.conversation, event, event.message.author or NOBODY
-        )
-        texts, language = self._services.texts, self._language(event)
-        reminders = await own.all() if own else ()
-        lines = "\n".join(line_of(one, texts, language) for one in reminders)
-        key = "command.reminders" if lines else "command.no_reminders"
-        return self._services.private_reply(key, event, list=lines)
-
-    def reminder(self, event: InboundEvent) -> Reply:
-        """What is said when the time of a reminder has come; one that has waited behind a turn says
-        when that was."""
-        zone = self._services.time_zone(event)
-        planned_at = planned_time(event)
-        at = datetime.fromtimestamp(planned_at / 1000, ZoneInfo(zone))
-        kind = event.action.removeprefix(REMINDER)
-        has_waited = kind == "due" and now_ms() - planned_at > PUNCTUAL_S * 1000
-        key = "waited" if has_waited else kind
-        reply = self.sentence(
-            f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}"
-        )
-        return replace(reply, asker=event.author_id)
 
     def _language(self, event: InboundEvent) -> str:
         return self._services.language(event)

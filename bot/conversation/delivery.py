@@ -13,7 +13,6 @@ from bot.channels import Delivery
 from bot.conversation.journal import DECIDED, read_open_question
 from bot.conversation.late_answers import Fetches
 from bot.conversation.questions import Question
-from bot.conversation.reminders import note_arrival, note_refusal
 from bot.conversation.renewals import Renewals
 from bot.conversation.services import Services
 from bot.conversation.undelivered import decode_delivery
@@ -196,8 +195,8 @@ class OutboxRelay:
         return await self._give_up(lease, delivery, cause)
 
     async def _show(self, lease: Lease, delivery: Delivery) -> int | None:
-        """Have the channel send it; reminders count whether the platform has taken it."""
-        conversation = lease.conversation
+        """Have the channel send it; features are told whether the platform has taken it."""
+        conversation, features = lease.conversation, self._services.features
         if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
             raise DeliveryRefused(GAVE_UP)
         if (channel := self._services.channel(conversation)) is None:
@@ -209,9 +208,9 @@ class OutboxRelay:
         except (DeliverInParts, DeliverOnPress):
             raise
         except DeliveryRefused as refused:
-            await note_refusal(self._services, conversation, delivery.answers, str(refused))
+            await features.after_delivery(conversation, delivery, str(refused))
             raise
-        await note_arrival(self._store, conversation, delivery.answers)
+        await features.after_delivery(conversation, delivery, "")
         return shown_at
 
     async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:

@@ -143,14 +143,14 @@ class HistoryEditor:
             await self._store.dead_letters.discard(dead_letter)
 
     async def end_membership(self, lease: Lease, leavers: Collection[str]) -> None:
-        """Delete the reminders of people who have left this group, also those that have come and
-        were not delivered yet, and their unmentioned messages.
+        """Delete what features keep of people who have left this group, also reminders that have
+        come and were not delivered yet, and their unmentioned messages.
 
         Raises:
             LeaseLost: those that have come may still be delivered.
         """
         for author_id in leavers:
-            await self._drop_reminders(lease.conversation, SHARED, author_id)
+            await self._forget_kept(lease.conversation, SHARED, author_id)
         await self._withdraw_rung(lease, SHARED, leavers)
         reminders = []
         for raw, delivery in await read_undelivered(self._store, lease.conversation):
@@ -195,7 +195,7 @@ class HistoryEditor:
         if conversation == lease.conversation:
             return await self._forget_in(lease, kind, event, is_here=True)
         if (other := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is None:
-            await self._drop_reminders(conversation, kind, event.author_id)
+            await self._forget_kept(conversation, kind, event.author_id)
             await self._request_deletion(conversation, kind, event)
             return Forgotten()
         return await self._forget_under(other, kind, event)
@@ -352,7 +352,7 @@ class HistoryEditor:
 
         # A summary does not name the authors of what it holds.
         await self._rewrite(lease, without, stale=True)
-        await self._drop_reminders(lease.conversation, kind, author_id)
+        await self._forget_kept(lease.conversation, kind, author_id)
         await self._withdraw_rung(lease, kind, {author_id})
         if kind == OWN:
             await self._erase_history(lease, whole=not is_here)
@@ -398,11 +398,9 @@ class HistoryEditor:
         channel = self._channels.get(channel_of(conversation))
         return channel is not None and channel.takes_back
 
-    async def _drop_reminders(self, conversation: str, kind: str, author_id: str) -> None:
-        if kind == OWN:
-            await self._store.reminders.drop(conversation, None)
-        elif author_id:
-            await self._store.reminders.drop(conversation, author_id)
+    async def _forget_kept(self, conversation: str, kind: str, author_id: str) -> None:
+        if kind == OWN or author_id:
+            await self._features.forget_in(conversation, None if kind == OWN else author_id)
 
     async def _withdraw_rung(self, lease: Lease, kind: str, author_ids: Collection[str]) -> None:
         """Delete reminders that have come and were not delivered yet."""

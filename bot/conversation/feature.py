@@ -161,6 +161,28 @@ class Feature:
         itself: it goes with that."""
         return ()
 
+    async def run(self) -> None:
+        """Run beside the workers of each process; never returns."""
+
+    def announce(self, event: InboundEvent) -> Reply | None:
+        """What is said of an event that the feature itself has put into the inbox at its time; None
+        where that was another feature."""
+        return None
+
+    async def after_turn(
+        self, conversation: str, event: InboundEvent, *, failed: bool
+    ) -> Reply | None:
+        """Note what has become of such an event that the model was to answer; what is said of it
+        besides."""
+        return None
+
+    async def after_delivery(self, conversation: str, delivery: Delivery, refusal: str) -> None:
+        """Note that the platform has taken a delivery, or that it refuses it for ever, and why."""
+
+    async def forget_in(self, conversation: str, author_id: str | None) -> None:
+        """Delete what is kept of somebody in a conversation, which another process may be working
+        on; None: of everybody."""
+
     async def overview(self, conversation: str, event: InboundEvent) -> KeptSection | None:
         """What is kept for the event's author, in all conversations, for a page of their own;
         ``conversation`` is their 1:1."""
@@ -174,7 +196,11 @@ class Feature:
 
 
 class Features:
-    """All features, in the order of their registry; a hook that none has costs nothing."""
+    """All features, in the order of their registry; a hook that none has costs nothing.
+
+    Attributes:
+        running: those with a ``run``.
+    """
 
     def __init__(self) -> None:
         self.actions: dict[str, Accept] = {}
@@ -193,6 +219,11 @@ class Features:
         self._before_delivery: list[Feature] = []
         self._cards: list[Feature] = []
         self._places: list[Feature] = []
+        self.running: list[Feature] = []
+        self._announce: list[Feature] = []
+        self._after_turn: list[Feature] = []
+        self._after_delivery: list[Feature] = []
+        self._forget_in: list[Feature] = []
         self._overview: list[Feature] = []
         self._delete_kept: list[Feature] = []
 
@@ -216,6 +247,11 @@ class Features:
                 (Feature.before_delivery, self._before_delivery),
                 (Feature.cards, self._cards),
                 (Feature.places, self._places),
+                (Feature.run, self.running),
+                (Feature.announce, self._announce),
+                (Feature.after_turn, self._after_turn),
+                (Feature.after_delivery, self._after_delivery),
+                (Feature.forget_in, self._forget_in),
                 (Feature.overview, self._overview),
                 (Feature.delete_kept, self._delete_kept),
             ):
@@ -291,6 +327,31 @@ class Features:
         for feature in self._places:
             found.update(feature.places(conversation))
         return found
+
+    def announce(self, event: InboundEvent) -> Reply | None:
+        """See ``Feature.announce``."""
+        replies = (feature.announce(event) for feature in self._announce)
+        return next((reply for reply in replies if reply), None)
+
+    async def after_turn(
+        self, conversation: str, event: InboundEvent, *, failed: bool
+    ) -> list[Reply]:
+        """See ``Feature.after_turn``."""
+        replies = []
+        for feature in self._after_turn:
+            if reply := await feature.after_turn(conversation, event, failed=failed):
+                replies.append(reply)
+        return replies
+
+    async def after_delivery(self, conversation: str, delivery: Delivery, refusal: str) -> None:
+        """See ``Feature.after_delivery``."""
+        for feature in self._after_delivery:
+            await feature.after_delivery(conversation, delivery, refusal)
+
+    async def forget_in(self, conversation: str, author_id: str | None) -> None:
+        """See ``Feature.forget_in``."""
+        for feature in self._forget_in:
+            await feature.forget_in(conversation, author_id)
 
     async def overview(self, conversation: str, event: InboundEvent) -> list[KeptSection]:
         """See ``Feature.overview``."""

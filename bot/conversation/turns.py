@@ -34,7 +34,6 @@ from bot.conversation.journal import (
     readable_events,
 )
 from bot.conversation.late_answers import LateButtons
-from bot.conversation.reminders import note_outcome
 from bot.conversation.reopening import reopen
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
@@ -180,10 +179,13 @@ class TurnRunner:
     async def _note_routines(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
     ) -> None:
-        """Count failures of the routines among the events; one that rests from now on says so."""
+        """Tell features what has become of their routines among the events."""
         for event in events:
-            if await note_outcome(self._store, conversation, event, failed=failed):
-                result.say(self._commands.sentence("reminder.rests", event), event.address)
+            if event.is_routine:
+                for reply in await self._services.features.after_turn(
+                    conversation, event, failed=failed
+                ):
+                    result.say(reply, event.address)
 
     async def _decide(
         self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
@@ -338,7 +340,9 @@ class TurnRunner:
         await attempt.inbound.change_history([event for event, _ in batch], found.edited)
         late = [event for event in found.messages if event.action == LATE_ROUTINE]
         for event in found.reminders + late:
-            reply = self._commands.reminder(event)
+            reply = self._services.features.announce(event)
+            if reply is None:
+                continue
             result.say(reply, event.address)
             if not event.is_routine:
                 result.messages += (event.message, own_message(reply.text))
@@ -357,7 +361,7 @@ class TurnRunner:
                 command, CommandContext(lease, event, bool(found.superseded))
             )
             result.say(reply, event.address)
-            if command not in self._commands.unrecorded:
+            if command not in self._services.features.unrecorded:
                 result.messages += (event.message, own_message(reply.text))
             if command == "forget":
                 result.messages, result.asker = (), ""

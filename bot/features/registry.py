@@ -16,6 +16,7 @@ FEATURES: tuple[str, ...] = (
     "feedback",
     "polls",
     "lists",
+    "reminders",
     "memory",
     "interpreter",
 )

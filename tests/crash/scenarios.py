@@ -30,7 +30,7 @@ def edits(message_id: str, text: str, target: str) -> InboundEvent:
 
 def comes(message_id: str, text: str, *, routine: bool = False) -> InboundEvent:
     """A reminder whose time has come."""
-    action = "reminder.routine" if routine else "reminder.due"
+    action = "planned.routine" if routine else "planned.due"
     return replace(says(f"{message_id}_{WRITTEN_AT}", text), action=action)
 
 

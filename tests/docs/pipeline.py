@@ -24,6 +24,7 @@ from bot.conversation.runner import build
 from bot.conversation.services import ConversationSettings, Defaults
 from bot.features.memory.tools import Remember
 from bot.features.registry import load_features
+from bot.features.reminders.tools import SetReminder
 from bot.providers import MediaSupport
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -39,7 +40,6 @@ from tests.project import ROOT
 from tests.toolset.contexts import only_wttr
 from toolset.choices import OfferChoices
 from toolset.create_image import CreateImage, CreateImageConfig
-from toolset.reminders import SetReminder
 from toolset.tool import Tool, ToolContext, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 from toolset.weather import GetWeather

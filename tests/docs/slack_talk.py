@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from bot.channels import Host
 from bot.channels.slack.channel import Slack
 from bot.features.memory.tools import Remember
+from bot.features.reminders.tools import SetReminder
 from bot.texts import LANGUAGES, load
 from tests.bot.channels.slack.rig import QUICK, slack_config
 from tests.docs.pipeline import Pipeline
@@ -24,7 +25,6 @@ from tests.fakes.slack_views import read_view
 from tests.waiting import until
 from toolset.choices import OfferChoices
 from toolset.create_image import CreateImage
-from toolset.reminders import SetReminder
 from toolset.weather import GetWeather
 
 USERS = {"Emma": "U00000002", "Hanako": "U00000001"}

@@ -109,7 +109,7 @@ async def test_a_routine_asks_its_person(store: Store) -> None:
         harness = Harness(store, [own, OPENS], tools=tools_of(site))
         text = Text("Read http://given.example/news and tell me")
         message = Message(f"{REMINDER_ID}r1_1", "user", (text,), 10_000, Author("u1", "Hanako"))
-        await harness.arrive(InboundEvent(message, action="reminder.routine", target="r1"))
+        await harness.arrive(InboundEvent(message, action="planned.routine", target="r1"))
         await harness.runner.process(HERE)
         assert requests(site) == ["given.example/news"]
         asked = await harness.question()

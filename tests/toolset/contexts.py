@@ -10,25 +10,8 @@ import httpx
 
 from tests.fakes.wttr import WttrFake
 from tests.project import NOWHERE
-from toolset.stores import Reminder, Reminders
 from toolset.tool import ToolContext
 from toolset.weather import WeatherConfig
-
-
-class RemindersInMemory:
-    """A person's reminders (``toolset.stores.Reminders``)."""
-
-    def __init__(self) -> None:
-        self.stored: dict[str, Reminder] = {}
-
-    async def add(self, reminder: Reminder) -> None:
-        self.stored.setdefault(reminder.id, reminder)
-
-    async def read(self) -> list[Reminder]:
-        return sorted(self.stored.values(), key=lambda reminder: reminder.at)
-
-    async def cancel(self, reminder_id: str) -> bool:
-        return self.stored.pop(reminder_id, None) is not None
 
 
 class UsesInMemory:
@@ -47,7 +30,6 @@ def context(
     locale: str = "en",
     time_zone: str = "Asia/Tokyo",
     seconds: float = 30,
-    reminders: Reminders | None = None,
 ) -> ToolContext:
     """A call that may take so many seconds."""
     return ToolContext(
@@ -60,7 +42,6 @@ def context(
         time_zone=time_zone,
         idempotency_key="key_1",
         deadline=time.monotonic() + seconds,
-        reminders=reminders,
     )
 
 

@@ -21,7 +21,7 @@ from bot.providers import ToolChoice
 from bot.providers.gemini import request as gemini
 from tests.fakes import gemini_rules
 from tests.toolset.arguments import sample
-from tests.toolset.contexts import RemindersInMemory, context
+from tests.toolset.contexts import context
 from tests.toolset.workspaces import why_no_sandbox
 from toolset.sources import own_tools
 from toolset.tool import Tool, ToolOutcome, ValidatedTool, read_schemas
@@ -236,7 +236,7 @@ async def test_no_arguments_are_refused_exactly_where_some_are_required(
     required = read_schemas(tool.name)[0].get("required", [])
     none_given: list[object] = [None, "", {}]
     for nothing in none_given:
-        outcome = await tools.call(tool.name, nothing, context(reminders=RemindersInMemory()))
+        outcome = await tools.call(tool.name, nothing, context())
         if required:
             complaint = f"invalid parameters: {required[0]!r} is a required property"
             assert outcome == ToolOutcome.error(complaint)

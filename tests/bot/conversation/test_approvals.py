@@ -172,7 +172,7 @@ async def test_a_reminder_decides_nothing_and_waits(
     await scene.say("launch it", "m1")
     at = await store.now_ms(HERE) + 5_000
     rung = Message(f"r1_{at}", "user", (Text("A reminder: "), Text("yes")), at, Author("u1"))
-    event = InboundEvent(rung, action=f"reminder.{reminder}", target="r1")
+    event = InboundEvent(rung, action=f"planned.{reminder}", target="r1")
     assert await store.inbox.accept(HERE, rung.id, encode(event), ASIDE)
     await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []

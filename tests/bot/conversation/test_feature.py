@@ -115,5 +115,8 @@ async def test_without_features_everything_stays_as_it_is() -> None:
         assert (features.actions, features.commands, features.kept) == ({}, {}, {})
         assert await features.before_model(REQUEST, []) == []
         assert await features.overview(HERE, REQUEST.event) == []
+        assert features.announce(REQUEST.event) is None
+        assert await features.after_turn(HERE, REQUEST.event, failed=True) == []
+        assert features.running == []
         assert not await features.delete_kept(HERE, REQUEST.event, "delete", "1")
         assert features.unrecorded == set()

@@ -8,7 +8,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from bot.conversation.reminders import ReminderClock, StoredReminder
+from bot.features.reminders.clock import ReminderClock
+from bot.features.reminders.reminder import StoredReminder
+from bot.features.reminders.tools import SetReminder
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, ToolCall, encode
@@ -24,7 +26,6 @@ from tests.fakes.line import LineFake
 from tests.fakes.line_events import BOT, GROUP, JSON, USER, event
 from tests.fakes.tools import Echo
 from tests.waiting import until_true
-from toolset.reminders import SetReminder
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 

@@ -6,9 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from bot.channels import InboundEvent
-from bot.conversation.reminders import ReminderClock, read_reminder
 from bot.conversation.services import ConversationSettings, Policy
 from bot.features.lists.tools import AddToList, ShowList
+from bot.features.reminders.clock import ReminderClock
+from bot.features.reminders.reminder import read_reminder
+from bot.features.reminders.tools import SetReminder
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import load
@@ -28,7 +30,6 @@ from tests.fakes.slack_events import (
     shortcut,
 )
 from tests.fakes.tools import Launch
-from toolset.reminders import SetReminder
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 

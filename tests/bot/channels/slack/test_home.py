@@ -15,8 +15,9 @@ from bot.channels.slack.home import MOST_ROWS
 from bot.channels.slack.types import Address, write_address
 from bot.clock import now_ms
 from bot.conversation.overviews import PersonalOverviews
-from bot.conversation.reminders import PersonalReminders
 from bot.features.memory.store import PersonFacts
+from bot.features.reminders.personal import PersonalReminders
+from bot.features.reminders.reminder import Reminder
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message
@@ -25,7 +26,6 @@ from tests.bot.channels.slack.rig import TS, open_rig
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, home_opened, message, view_press
 from tests.fakes.slack_views import read_view
-from toolset.stores import Reminder
 
 PUBLISH = "views.publish"
 ALONE, CHANNEL_PLACE = f"slack:{TEAM}:{DIRECT}", f"slack:{TEAM}:{CHANNEL}"

@@ -11,8 +11,9 @@ from hashlib import sha256
 from typing import Any, ClassVar, cast
 from zoneinfo import ZoneInfo
 
-from toolset.recurrence import BadRuleError, is_hourly, next_time
-from toolset.stores import Reminder, Reminders
+from bot.features.reminders.personal import PersonalReminders
+from bot.features.reminders.recurrence import BadRuleError, is_hourly, next_time
+from bot.features.reminders.reminder import Reminder
 from toolset.titles import Words
 from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 from toolset.web.text import one_line
@@ -136,10 +137,11 @@ def _visible(text: str) -> str:
     return words
 
 
-def _reminders(context: ToolContext) -> Reminders:
-    if context.reminders is None:
+def _reminders(context: ToolContext) -> PersonalReminders:
+    reminders = context.store(PersonalReminders)
+    if reminders is None:
         raise ToolError(NOWHERE)
-    return context.reminders
+    return reminders
 
 
 def _first_time(

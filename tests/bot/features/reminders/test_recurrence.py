@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from toolset.recurrence import BadRuleError, next_time
+from bot.features.reminders.recurrence import BadRuleError, next_time
 
 BERLIN = ZoneInfo("Europe/Berlin")
 UTC_ZONE = ZoneInfo("UTC")

@@ -8,15 +8,34 @@ from typing import Any
 
 import pytest
 
-from tests.toolset.contexts import RemindersInMemory, context
-from toolset.reminders import CancelReminder, ListReminders, SetReminder
+from bot.features.reminders.personal import PersonalReminders
+from bot.features.reminders.reminder import Reminder
+from bot.features.reminders.tools import CancelReminder, ListReminders, SetReminder
+from tests.toolset.contexts import context
 from toolset.tool import ToolContext, ToolError, ValidatedTool, read_schemas
+
+
+class RemindersInMemory:
+    """A person's reminders (``PersonalReminders``)."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Reminder] = {}
+
+    async def add(self, reminder: Reminder) -> None:
+        self.stored.setdefault(reminder.id, reminder)
+
+    async def read(self) -> list[Reminder]:
+        return sorted(self.stored.values(), key=lambda reminder: reminder.at)
+
+    async def cancel(self, reminder_id: str) -> bool:
+        return self.stored.pop(reminder_id, None) is not None
 
 
 def asked_by(
     stored: RemindersInMemory, key: str = "key_1", zone: str = "Asia/Tokyo"
 ) -> ToolContext:
-    return replace(context(time_zone=zone, reminders=stored), idempotency_key=key)
+    find_store = {PersonalReminders: stored}.get
+    return replace(context(time_zone=zone), find_store=find_store, idempotency_key=key)
 
 
 async def call(tool: Any, arguments: dict[str, Any], asked: ToolContext) -> dict[str, Any]:

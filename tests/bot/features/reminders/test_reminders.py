@@ -14,28 +14,18 @@ from redis.asyncio import Redis
 from bot.channels import InboundEvent
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.limits import Limits
-from bot.conversation.reminders import (
-    LATE_S,
-    MAX_FAILURES,
-    MOST,
-    MOST_HOURLY,
-    READ_LIMIT,
-    TOO_MANY_HOURLY,
-    PersonalReminders,
-    ReminderClock,
-    StoredReminder,
-    note_refusal,
-    read_reminder,
-)
 from bot.errors import DeliverOnPress, DeliveryRefused, ModelError
+from bot.features.reminders.clock import LATE_S, READ_LIMIT, ReminderClock
+from bot.features.reminders.outcomes import note_refusal
+from bot.features.reminders.personal import MOST, MOST_HOURLY, TOO_MANY_HOURLY, PersonalReminders
+from bot.features.reminders.reminder import MAX_FAILURES, Reminder, StoredReminder, read_reminder
+from bot.features.reminders.tools import CancelReminder, ListReminders, SetReminder
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import REMINDER_ID, Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Harness, Mailbox, texts, words
 from tests.bot.store.turns import leased
 from tests.fixtures_store import endless_keys
-from toolset.reminders import CancelReminder, ListReminders, SetReminder
-from toolset.stores import Reminder
 from toolset.tool import ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
@@ -154,7 +144,7 @@ async def test_what_waits_behind_a_turn_says_when_it_was_to_come(store: Store) -
         planned_at,
         Author("u1"),
     )
-    event = InboundEvent(message, action="reminder.due", target="r1")
+    event = InboundEvent(message, action="planned.due", target="r1")
     await stage.harness.arrive(event)
     await stage.harness.runner.process(HERE)
     at = datetime.fromtimestamp(planned_at / 1000, UTC)
@@ -458,7 +448,8 @@ async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> No
     wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))
     lease = await store.leases.acquire(HERE)
     assert lease is not None
-    await HistoryEditor(store, 30, lease_wait_s=0.1).forget(lease, wish)
+    features = Harness(store, []).runner.services.features
+    await HistoryEditor(store, 30, lease_wait_s=0.1, features=features).forget(lease, wish)
     assert await store.reminders.read(THERE) == {}
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from bot.channels import InboundEvent
 from bot.conversation.limits import Limits
-from bot.conversation.reminders import MAX_FAILURES, ReminderClock, StoredReminder
 from bot.conversation.turns import MAX_STARTS
+from bot.features.reminders.clock import ReminderClock
+from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text, encode
 from tests.bot.conversation.held_turns import calling, held
-from tests.bot.conversation.test_reminders import Stage, setting
+from tests.bot.features.reminders.test_reminders import Stage, setting
 from tests.bot.harness import HERE, Harness, texts
 from tests.bot.store.turns import leased
 
@@ -106,7 +107,7 @@ async def test_a_routine_whose_turn_is_given_up_has_failed(store: Store) -> None
     )
     await store.reminders.add(HERE, "r1", EMMA.id, at, encode(stored))
     message = Message("m1", "user", (Text("Routine:\n"), Text("Tell me a joke")), at, EMMA)
-    await harness.arrive(InboundEvent(message, action="reminder.routine", target="r1"))
+    await harness.arrive(InboundEvent(message, action="planned.routine", target="r1"))
     lease = await leased(store, HERE)
     for _ in range(MAX_STARTS + 1):  # the release takes one back
         await store.journal.begin(lease, "turn_1")

@@ -1,0 +1,125 @@
+"""Reminders and routines: texts that are shown, tasks that are done, when their time has come."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import datetime
+from operator import itemgetter
+from zoneinfo import ZoneInfo
+
+from bot.agent.turn import NOBODY
+from bot.channels import PLANNED, Delivery, InboundEvent, KeptItem, KeptSection, Reply
+from bot.clock import now_ms
+from bot.conversation.admission import text_of
+from bot.conversation.edits import person_of
+from bot.conversation.feature import CommandContext, Feature, TurnRequest
+from bot.conversation.services import Services
+from bot.features.reminders.clock import PUNCTUAL_S, ReminderClock, planned_time
+from bot.features.reminders.outcomes import note_arrival, note_outcome, note_refusal
+from bot.features.reminders.personal import PersonalReminders, reminders_of
+from bot.features.reminders.reminder import line_of
+
+CANCEL = "cancel"  # the action of the buttons
+
+
+class Reminders(Feature):
+    """The feature (``bot.conversation.feature.Feature``)."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._store = services.store
+        self.tool_stores = {PersonalReminders: self._for_tools}
+        self.commands = {"reminders": self._list}
+        self.unrecorded = ("reminders",)
+
+    async def run(self) -> None:
+        """Move reminders into inboxes at their time."""
+        services = self._services
+        language = services.defaults.language
+        await ReminderClock(self._store, services.texts, language, services.start).run()
+
+    def announce(self, event: InboundEvent) -> Reply | None:
+        """What is said when the time of a reminder has come; one that has waited behind a turn says
+        when that was."""
+        if not event.is_reminder:
+            return None
+        planned_at = planned_time(event)
+        at = datetime.fromtimestamp(planned_at / 1000, ZoneInfo(self._services.time_zone(event)))
+        kind = event.action.removeprefix(PLANNED)
+        has_waited = kind == "due" and now_ms() - planned_at > PUNCTUAL_S * 1000
+        key = "waited" if has_waited else kind
+        text = self._services.sentence(
+            f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}"
+        )
+        return Reply(text, asker=event.author_id)
+
+    async def after_turn(
+        self, conversation: str, event: InboundEvent, *, failed: bool
+    ) -> Reply | None:
+        """Count failures of a routine; one that rests from now on says so."""
+        if not await note_outcome(self._store, conversation, event, failed=failed):
+            return None
+        return Reply(self._services.sentence("reminder.rests", event))
+
+    async def after_delivery(self, conversation: str, delivery: Delivery, refusal: str) -> None:
+        """Count whether the platform has taken the texts of reminders."""
+        if refusal:
+            await note_refusal(self._services, conversation, delivery.answers, refusal)
+        else:
+            await note_arrival(self._store, conversation, delivery.answers)
+
+    async def forget_in(self, conversation: str, author_id: str | None) -> None:
+        """Delete reminders that have not come."""
+        await self._store.reminders.drop(conversation, author_id)
+
+    async def overview(self, conversation: str, event: InboundEvent) -> KeptSection:
+        """The next reminders first."""
+        places = sorted({place for place, _ in await self._counted(conversation, event)})
+        found = await asyncio.gather(*(self._in(place, event).all() for place in places))
+        texts, language = self._services.texts, self._services.language(event)
+        known = []
+        for place, reminders in zip(places, found, strict=True):
+            for one in reminders:
+                item = KeptItem(f"{place} {one.id}", line_of(one, texts, language), place)
+                known.append((one.at, item))
+        known.sort(key=itemgetter(0))
+        title, empty, label = (
+            self._services.sentence(f"reminder.{key}", event) for key in ("title", "none", "cancel")
+        )
+        return KeptSection(title, empty, CANCEL, label, [item for _, item in known])
+
+    async def delete_kept(
+        self, conversation: str, event: InboundEvent, action: str, key: str
+    ) -> bool:
+        """Cancel one of the person's reminders."""
+        if action == CANCEL:
+            for place, reminder_id in await self._counted(conversation, event):
+                if f"{place} {reminder_id}" == key:
+                    return await self._in(place, event).drop(reminder_id)
+        return False
+
+    async def _counted(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
+        person = person_of(conversation, event) or conversation
+        return await self._store.reminders.counted(person)
+
+    def _in(self, conversation: str, event: InboundEvent) -> PersonalReminders:
+        author = event.message.author or NOBODY
+        return PersonalReminders(self._services, conversation, event, author)
+
+    async def _list(self, context: CommandContext) -> Reply:
+        """List the asker's reminders."""
+        services, event = self._services, context.event
+        author = event.message.author or NOBODY
+        own = reminders_of(services, context.lease.conversation, event, author)
+        language = services.language(event)
+        reminders = await own.all() if own else ()
+        lines = "\n".join(line_of(one, services.texts, language) for one in reminders)
+        key = "reminder.list" if lines else "reminder.empty"
+        return services.private_reply(key, event, list=lines)
+
+    def _for_tools(self, request: TurnRequest) -> PersonalReminders | None:
+        conversation, event, author = request
+        return reminders_of(self._services, conversation, event, author)
+
+
+FEATURE = Reminders

@@ -1,0 +1,94 @@
+"""What becomes of reminders that have come: routines that fail rest, and what no platform takes
+ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+from msgspec.structs import replace
+
+from bot.channels import InboundEvent
+from bot.conversation.services import Services
+from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder, read_body
+from bot.store import Store
+from bot.transcript import REMINDER_ID, encode
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+async def note_outcome(
+    store: Store, conversation: str, event: InboundEvent, *, failed: bool
+) -> bool:
+    """Count the failures in a row of a routine; whether it rests from now on. Other events have
+    none.
+
+    Raises:
+        StoreUnavailable: the outcome may not be counted.
+    """
+    if not event.is_routine:
+        return False
+    reminder = read_body((await store.reminders.read(conversation)).get(event.target, b""))
+    if reminder is None or (not failed and not reminder.failures):
+        return False
+    failures = reminder.failures + 1 if failed else 0
+    rests = failures >= MAX_FAILURES
+    await store.reminders.amend(
+        conversation, event.target, encode(replace(reminder, failures=failures)), rests=rests
+    )
+    return rests
+
+
+async def note_arrival(store: Store, conversation: str, answers: Sequence[str]) -> None:
+    """Count the refusals of reminders anew, as the answer to these messages has arrived.
+
+    Raises:
+        StoreUnavailable: the refusals may still count.
+    """
+    for _, reminder_id, reminder in await _answered_reminders(store, conversation, answers):
+        if reminder.refusals:
+            body = encode(replace(reminder, refusals=0, refused=""))
+            await store.reminders.amend(conversation, reminder_id, body)
+
+
+async def note_refusal(
+    services: Services, conversation: str, answers: Sequence[str], cause: str
+) -> None:
+    """Count that the platform refuses the answer to these messages for ever, once for each time of
+    a reminder.
+
+    What repeats ends with the third time in a row: otherwise it would leave dead letters for ever.
+
+    Raises:
+        StoreUnavailable: the refusal may not be counted.
+    """
+    reminders = services.store.reminders
+    for message_id, reminder_id, reminder in await _answered_reminders(
+        services.store, conversation, answers
+    ):
+        if message_id == reminder.refused:
+            continue
+        counted = replace(reminder, refusals=reminder.refusals + 1, refused=message_id)
+        if counted.refusals < MAX_FAILURES:
+            await reminders.amend(conversation, reminder_id, encode(counted))
+            continue
+        log.warning("reminder.ended", cause=cause, conversation=conversation)
+        # The alert goes out once a day, also if the process dies before the next line.
+        await services.alerts.notice("reminder_ended", cause)
+        await reminders.drop(conversation, reminder.author.id, reminder_id)
+
+
+async def _answered_reminders(
+    store: Store, conversation: str, answers: Sequence[str]
+) -> list[tuple[str, str, StoredReminder]]:
+    """The reminders that still exist among answered messages, each with the ids of message and
+    reminder."""
+    rung = [message_id for message_id in answers if message_id.startswith(REMINDER_ID)]
+    if not rung:
+        return []
+    found, bodies = [], await store.reminders.read(conversation)
+    for message_id in rung:
+        key = message_id.removeprefix(REMINDER_ID).rpartition("_")[0]
+        if reminder := read_body(bodies.get(key, b"")):
+            found.append((message_id, key, reminder))
+    return found

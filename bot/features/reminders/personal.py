@@ -1,0 +1,168 @@
+"""The reminders of one person in one conversation, counted so that nobody has too many."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from bot.channels import InboundEvent
+from bot.clock import usable_zone
+from bot.conversation.edits import entry_of, person_of
+from bot.conversation.services import Services
+from bot.conversation.tool_stores import store_errors_for_model
+from bot.features.reminders.recurrence import is_hourly
+from bot.features.reminders.reminder import Reminder, StoredReminder, ms_of, read_body, shown
+from bot.store import REMINDER_S, Store
+from bot.transcript import Author, encode
+from toolset.tool import ToolError
+
+MOST = 20  # of one person, in all conversations
+MOST_HOURLY = 3  # of them, routines that repeat every hour
+TOO_MANY = f"the user has {MOST} reminders, all conversations together; cancel one first"
+TOO_MANY_HOURLY = (
+    f"the user has {MOST_HOURLY} routines that repeat every hour, all conversations together; "
+    "cancel one first, or "
+    "repeat this one every two hours (FREQ=HOURLY;INTERVAL=2)"
+)
+
+
+class PersonalReminders:
+    """The reminders of one person in one conversation, for tools, a command and a page.
+
+    Args:
+        event: the message that is answered.
+        author: who wrote it, with language and time zone where the platform tells them.
+    """
+
+    def __init__(
+        self, services: Services, conversation: str, event: InboundEvent, author: Author
+    ) -> None:
+        self._services = services
+        self._conversation = conversation
+        self._event = event
+        self._author = author
+        self._zone = usable_zone(author.time_zone, services.defaults.time_zone)
+
+    async def add(self, reminder: Reminder) -> None:
+        """Keep a reminder; a known id changes nothing.
+
+        Raises:
+            ToolError: it would never be delivered, or the person has too many.
+        """
+        channel = self._services.channel(self._conversation)
+        if channel is None:
+            raise ToolError("not set: nothing can be sent here later")
+        if refusal := await channel.refuses_reminders(self._conversation):
+            raise ToolError(f"not set: {refusal}")
+        start = reminder.start or reminder.at.replace(tzinfo=None)
+        body = StoredReminder(
+            reminder.text,
+            ms_of(reminder.at),
+            self._zone,
+            self._author,
+            address=channel.lasting(self._event.address),
+            group=self._event.group,
+            repeat=reminder.repeat,
+            start=f"{start:%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
+            routine=reminder.routine,
+        )
+        store, here = self._services.store, self._conversation
+        async with store_errors_for_model():
+            ms = body.at - await store.now_ms(here)
+            hourly = is_hourly(reminder.repeat)
+            if refusal := await count_reminder(
+                store, here, self._event, reminder.id, ms, hourly=hourly
+            ):
+                raise ToolError(f"not set: {refusal}")
+            await store.reminders.add(here, reminder.id, self._author.id, body.at, encode(body))
+
+    async def read(self) -> list[Reminder]:
+        """All of them, the next first.
+
+        Raises:
+            ToolError: the store does not answer.
+        """
+        async with store_errors_for_model():
+            return await self.all()
+
+    async def cancel(self, reminder_id: str) -> bool:
+        """Delete one; false if there is none with this id.
+
+        Raises:
+            ToolError: the store does not answer.
+        """
+        async with store_errors_for_model():
+            return await self.drop(reminder_id)
+
+    async def drop(self, reminder_id: str) -> bool:
+        """The same as ``cancel``, for a button.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        reminders, here = self._services.store.reminders, self._conversation
+        if not await reminders.drop(here, self._author.id, reminder_id):
+            return False
+        person = person_of(here, self._event) or here
+        await reminders.discount(person, here, reminder_id)
+        await reminders.discount(_hourly(person), here, reminder_id)
+        return True
+
+    async def all(self) -> list[Reminder]:
+        """The same as ``read``, for a command.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        bodies = await self._services.store.reminders.read(self._conversation)
+        own = []
+        for reminder_id, body in bodies.items():
+            if (one := read_body(body)) and one.author.id == self._author.id:
+                own.append((reminder_id, one))
+        return [
+            shown(reminder_id, one) for reminder_id, one in sorted(own, key=lambda pair: pair[1].at)
+        ]
+
+
+def reminders_of(
+    services: Services, conversation: str, event: InboundEvent, author: Author
+) -> PersonalReminders | None:
+    """The reminders of the person who wrote an event; None for somebody unknown in a group."""
+    if event.group and not author.id:
+        return None
+    return PersonalReminders(services, conversation, event, author)
+
+
+async def count_reminder(
+    store: Store, conversation: str, event: InboundEvent, reminder_id: str, ms: int, *, hourly: bool
+) -> str:
+    """Count a reminder that comes in ``ms`` for its author, and index the conversation for
+    ``/forget me``.
+
+    Args:
+        hourly: it repeats every hour.
+
+    Returns:
+        Why the author may have no other, for the model; empty if it is counted.
+
+    Raises:
+        StoreUnavailable: it may be counted; that ends by itself unless it is kept.
+    """
+    person, ttl_s = person_of(conversation, event), max(ms, 0) // 1000 + REMINDER_S
+    whose = person or conversation
+    count = partial(
+        store.reminders.count, conversation=conversation, reminder_id=reminder_id, ttl_s=ttl_s
+    )
+    if hourly and not await count(_hourly(whose), most=MOST_HOURLY):
+        return TOO_MANY_HOURLY
+    if not await count(whose, most=MOST):
+        if hourly:
+            await store.reminders.discount(_hourly(whose), conversation, reminder_id)
+        return TOO_MANY
+    if person:
+        await store.belongings.add(person, entry_of(conversation, event), ttl_s)
+    return ""
+
+
+def _hourly(person: str) -> str:
+    """The name under which the hourly routines of a person count."""
+    return f"{person}:hourly"
