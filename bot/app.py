@@ -283,7 +283,6 @@ def _intake(conversations: ConversationServices) -> Intake:
         conversations.commands,
         conversations.metrics,
         conversations.features,
-        group_memory=conversations.defaults.group_memory,
     )
 
 

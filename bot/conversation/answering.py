@@ -29,7 +29,6 @@ from bot.channels import MOST_FILES, Channel, InboundEvent, Reply, say_buttons
 from bot.clock import now_ms, usable_zone
 from bot.conversation.alerts import ALARMING
 from bot.conversation.approvals import Approvals
-from bot.conversation.background import SILENT
 from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
@@ -53,7 +52,6 @@ from bot.safe_text.links import LinkFilter
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
 from bot.transcript import (
-    BACKGROUND_ID,
     FileRef,
     Message,
     Spending,
@@ -286,8 +284,6 @@ class Answerer:
         request = TurnRequest(lease.conversation, events[-1], author)
         history += await self._services.features.before_model(request, asked)
         time_zone = usable_zone(author.time_zone, defaults.time_zone)
-        if background := await inbound.background.message(time_zone):
-            history.append(background)
         language = language_for(asked[-1].text, author.locale, defaults.language)
         stores = ToolStores(
             files=ToolFiles(self._store.files, lease.conversation, author.id),
@@ -354,11 +350,9 @@ class Answerer:
     def _reply(self, turn: Turn, answer: Message) -> Reply:
         """The answer as people see it; one without text where the model stays silent, as it may
         with background."""
-        text = answer.text
-        if BACKGROUND_ID in {message.id for message in turn.history}:
-            text = text.replace(SILENT, "").strip()
-            if not text:
-                return Reply("")
+        text = self._services.features.edit_answer(answer.text, turn.history)
+        if text is None:
+            return Reply("")
         links = self._agent.provenance(turn).link_filter(turn.context.withheld)
         if links and (safe := links.text(text)) != text:
             text = safe

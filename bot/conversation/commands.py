@@ -69,17 +69,10 @@ class Commands:
         if key == "command.help":
             return self._help_about(event, self._tools)
         text = self._text(key, event, **values)
-        remembers = f"{key}_group_memory"  # only a greeting has one
-        defaults = self._services.defaults
-        if (
-            event.group
-            and defaults.group_memory
-            and remembers in self._services.texts.sentences[defaults.language]
-        ):
-            text = f"{text}\n{self._text(remembers, event)}"
-        is_greeting = key.endswith(".greeting")
-        suggested = (*SUGGESTED, "help") if is_greeting else ()
-        return Reply(text, buttons=self._suggestions(suggested, event))
+        if not key.endswith(".greeting"):
+            return Reply(text)
+        text = "\n".join((text, *self._services.features.greeting(key, event)))
+        return Reply(text, buttons=self._suggestions((*SUGGESTED, "help"), event))
 
     async def _help(self, context: CommandContext) -> Reply:
         conversation, event = context.lease.conversation, context.event

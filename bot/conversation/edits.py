@@ -12,7 +12,6 @@ from msgspec.structs import replace
 
 from bot.agent.turn import apply_changes
 from bot.channels import Channel, Delivery, InboundEvent
-from bot.conversation.background import change_background, read_background
 from bot.conversation.cancellation import CHANGES, Change
 from bot.conversation.feature import NO_FEATURES, Features
 from bot.conversation.history import KEEP_TURNS, messages_of, read_turns, wait_for_lease
@@ -82,7 +81,6 @@ class HistoryEditor:
         forget_files: has the tools delete their files of a conversation, and returns their number.
         lease_wait_s: how long to wait for a conversation that another process answers.
         channels: those that are on, by name.
-        group_memory: unmentioned messages are stored too.
     """
 
     def __init__(
@@ -93,15 +91,12 @@ class HistoryEditor:
         lease_wait_s: float = LEASE_WAIT_S,
         channels: Mapping[str, Channel] = NO_CHANNELS,
         features: Features = NO_FEATURES,
-        *,
-        group_memory: bool = False,
     ) -> None:
         self._store = store
         self._forget_files = forget_files
         self._lease_wait_s = lease_wait_s
         self._channels = channels
         self._features = features
-        self._group_memory = group_memory
         self._history_s = history_days * DAY_S + HOUR_S
 
     async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
@@ -125,8 +120,7 @@ class HistoryEditor:
         """
         if edits:
             await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
-        if edits and self._group_memory:
-            await change_background(self._store, lease.conversation, edits)
+            await self._features.change(lease.conversation, edits)
         if deleted := [message_id for message_id, new in edits.items() if new is None]:
             for dead_letter in await self._store.dead_letters.of(lease.conversation):
                 if _names(dead_letter, *deleted):
@@ -138,7 +132,7 @@ class HistoryEditor:
         Raises:
             LeaseLost: nothing was deleted.
         """
-        await self._store.history.purge(lease)
+        await self._store.history.purge(lease, self._features.purged)
         for dead_letter in await self._store.dead_letters.of(lease.conversation):
             await self._store.dead_letters.discard(dead_letter)
 
@@ -158,10 +152,9 @@ class HistoryEditor:
                 reminders.append(raw)
         if reminders:
             await self._store.journal.withdraw(lease, reminders)
-        if self._group_memory:
-            background = await read_background(self._store, lease.conversation)
-            gone = [one.id for one in background if one.author and one.author.id in leavers]
-            await change_background(self._store, lease.conversation, dict.fromkeys(gone))
+        overheard = await self._features.overheard(lease.conversation)
+        if gone := [one.id for one in overheard if one.author and one.author.id in leavers]:
+            await self._features.change(lease.conversation, dict.fromkeys(gone))
 
     async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
         """Delete a person's own conversations, and their messages in shared conversations.
@@ -238,9 +231,7 @@ class HistoryEditor:
         waiting = await read_waiting(self._store, conversation)
         turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
         known = messages_of(turns.all)
-        if self._group_memory:
-            # A turn under way may quote the background.
-            known += await read_background(self._store, conversation)
+        known += await self._features.overheard(conversation)  # a turn under way may quote it
         known += [one.message for one in (*running, *waiting)]
         own, quoted = _ids_of(event.author_id, known)
         for message_id in dict.fromkeys(own + quoted):

@@ -105,7 +105,7 @@ class Feature:
             everybody.
         kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),
             each with what deletes it.
-        erased: kinds of keys of a conversation that go with it.
+        purged, erased: kinds of keys of a conversation that go with its history, or with all of it.
         shown: those of ``kept`` whose entries begin with a conversation that shows what is kept.
         tool_stores: what the feature's tools may keep for the asker of a turn, by the class by
             which they ask for it (``toolset.tool.ToolContext.store``), each with its maker; None
@@ -117,15 +117,12 @@ class Feature:
     unrecorded: Collection[str] = ()
     kept: Mapping[str, Erase] = NOTHING_KEPT
     shown: Collection[str] = ()
+    purged: Collection[str] = ()
     erased: Collection[str] = ()
     tool_stores: Mapping[type[Any], MakeStore] = NO_STORES
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Begin to read what a turn for this author needs, with the request that opens it."""
-
-    async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> Message | None:
-        """A message before those that a turn answers; it is not stored."""
-        return None
 
     def help(self, conversation: str, language: str) -> str:
         """A line of the answer to /help there; may be empty."""
@@ -141,6 +138,30 @@ class Feature:
     ) -> TurnResult | None:
         """What a turn of such messages leaves; None where it is another feature's."""
         return None
+
+    async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> Message | None:
+        """A message before those that a turn answers; it is not stored."""
+        return None
+
+    def greeting(self, key: str, event: InboundEvent) -> str:
+        """A line below the sentence ``key`` of the catalogue, which greets; may be empty."""
+        return ""
+
+    async def overheard(self, conversation: str) -> list[Message]:
+        """What the feature keeps of messages that do not call the bot, oldest first, without
+        names."""
+        return []
+
+    async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
+        """Make edits to what the feature keeps of messages, by their ids; None deletes one."""
+
+    def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
+        """The model's text as people are to see it; None where nothing is sent.
+
+        Args:
+            before: the history in the request, with what came of ``before_model``.
+        """
+        return text
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with what the turn's messages have brought about."""
@@ -207,14 +228,19 @@ class Features:
         self.commands: dict[str, RunCommand] = {}
         self.kept: dict[str, Erase] = {}
         self.shown: set[str] = set()
+        self.purged: set[str] = set()
         self.erased: set[str] = set()
         self.unrecorded: set[str] = set()
         self._tool_stores: dict[type[Any], MakeStore] = {}
+        self._prefetch: list[Feature] = []
+        self._before_model: list[Feature] = []
         self._help: list[Feature] = []
         self._overhear: list[Feature] = []
         self._answer_overheard: list[Feature] = []
-        self._prefetch: list[Feature] = []
-        self._before_model: list[Feature] = []
+        self._greeting: list[Feature] = []
+        self._overheard: list[Feature] = []
+        self._change: list[Feature] = []
+        self._edit_answer: list[Feature] = []
         self._after_answer: list[Feature] = []
         self._before_delivery: list[Feature] = []
         self._cards: list[Feature] = []
@@ -234,15 +260,20 @@ class Features:
             self.commands.update(feature.commands)
             self.kept.update(feature.kept)
             self.shown.update(feature.shown)
-            self.erased.update(feature.erased)
+            self.purged.update(feature.purged)
+            self.erased.update((*feature.purged, *feature.erased))
             self._tool_stores.update(feature.tool_stores)
             self.unrecorded.update(feature.unrecorded)
             for hook, called in (
+                (Feature.prefetch, self._prefetch),
+                (Feature.before_model, self._before_model),
                 (Feature.help, self._help),
                 (Feature.overhear, self._overhear),
                 (Feature.answer_overheard, self._answer_overheard),
-                (Feature.prefetch, self._prefetch),
-                (Feature.before_model, self._before_model),
+                (Feature.greeting, self._greeting),
+                (Feature.overheard, self._overheard),
+                (Feature.change, self._change),
+                (Feature.edit_answer, self._edit_answer),
                 (Feature.after_answer, self._after_answer),
                 (Feature.before_delivery, self._before_delivery),
                 (Feature.cards, self._cards),
@@ -270,6 +301,16 @@ class Features:
 
         return find
 
+    def prefetch(self, conversation: str, author: str) -> None:
+        """See ``Feature.prefetch``."""
+        for feature in self._prefetch:
+            feature.prefetch(conversation, author)
+
+    async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> list[Message]:
+        """See ``Feature.before_model``."""
+        found = [await feature.before_model(request, asked) for feature in self._before_model]
+        return [message for message in found if message]
+
     def help(self, conversation: str, language: str) -> list[str]:
         """See ``Feature.help``."""
         lines = (feature.help(conversation, language) for feature in self._help)
@@ -289,15 +330,30 @@ class Features:
                 return result
         return TurnResult()
 
-    def prefetch(self, conversation: str, author: str) -> None:
-        """See ``Feature.prefetch``."""
-        for feature in self._prefetch:
-            feature.prefetch(conversation, author)
+    def greeting(self, key: str, event: InboundEvent) -> list[str]:
+        """See ``Feature.greeting``."""
+        lines = (feature.greeting(key, event) for feature in self._greeting)
+        return [line for line in lines if line]
 
-    async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> list[Message]:
-        """See ``Feature.before_model``."""
-        found = [await feature.before_model(request, asked) for feature in self._before_model]
-        return [message for message in found if message]
+    async def overheard(self, conversation: str) -> list[Message]:
+        """See ``Feature.overheard``."""
+        found: list[Message] = []
+        for feature in self._overheard:
+            found += await feature.overheard(conversation)
+        return found
+
+    async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
+        """See ``Feature.change``."""
+        for feature in self._change:
+            await feature.change(conversation, edits)
+
+    def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
+        """See ``Feature.edit_answer``."""
+        edited: str | None = text
+        for feature in self._edit_answer:
+            if edited is not None:
+                edited = feature.edit_answer(edited, before)
+        return edited
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""

@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
-from bot.conversation.background import Background
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import newest_address, read_event
 from bot.conversation.quotes import QuoteFinder
@@ -65,7 +64,6 @@ class InboundMessages:
         changes: ids of the edits and retractions that have joined the turn.
         message_ids: ids of the other events, so of all messages that the turn answers.
         is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
-        background: of the group.
     """
 
     def __init__(
@@ -80,8 +78,7 @@ class InboundMessages:
         self._lease = lease
         self._channel = services.channels[channel_of(lease.conversation)]
         self._editor = editor
-        self.background = Background(services, self._channel, lease.conversation)
-        self._quotes = QuoteFinder(services, self._channel, lease.conversation, self.background)
+        self._quotes = QuoteFinder(services, self._channel, lease.conversation)
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()

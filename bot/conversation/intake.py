@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from bot.channels import APPROVE, REJECT, STOP, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
-from bot.conversation.background import background_of
 from bot.conversation.cancellation import CHANGES, TOPIC, Change
 from bot.conversation.feature import NO_FEATURES, Features
 from bot.conversation.services import Start
@@ -43,7 +42,6 @@ class Intake:
         start: called with a conversation that is due, so that it need not wait for a worker's
             sweep, and with the id of the person who waits for an answer, empty if nobody does.
         features: take presses that no inbox takes, and messages that do not call the bot.
-        group_memory: keep unmentioned messages as background.
     """
 
     def __init__(
@@ -53,15 +51,12 @@ class Intake:
         commands: SpokenCommands,
         metrics: Metrics,
         features: Features = NO_FEATURES,
-        *,
-        group_memory: bool = False,
     ) -> None:
         self._store = store
         self._commands = commands
         self._start = start
         self._metrics = metrics
         self._features = features
-        self._group_memory = group_memory
         self.closed = False
 
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:
@@ -79,10 +74,8 @@ class Intake:
         if event.event == "action" and event.action not in INBOX_ACTIONS:
             press = self._features.actions.get(event.action)
             return press is not None and await press(conversation, event)
-        if event.unmentioned:
-            await self._store_background(conversation, event)
-            if not await self._overhear(conversation, event):
-                return False
+        if event.unmentioned and not await self._overhear(conversation, event):
+            return False
         channel = channel_of(conversation)
         event = replace(event, message=_cap(event.message))
         parsed = parse(event, self._commands)
@@ -118,12 +111,6 @@ class Intake:
     async def _overhear(self, conversation: str, event: InboundEvent) -> bool:
         async with translate_errors(ANSWER_S):  # the webhook's sender waits
             return await self._features.overhear(conversation, event)
-
-    async def _store_background(self, conversation: str, event: InboundEvent) -> None:
-        """Store an unmentioned message as background, where that is on."""
-        if self._group_memory and (body := background_of(event)):
-            author_id = event.author_id
-            await self._store.groups.receive(conversation, author_id, event.message.at, body)
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, decisions and deletions get into a full inbox too."""

@@ -9,14 +9,17 @@ from typing import NamedTuple, TypeGuard
 from msgspec.structs import replace
 
 from bot.channels import Channel, InboundEvent
-from bot.conversation.background import Background, name_of
+from bot.clock import now_ms
 from bot.conversation.history import KEEP_TURNS, read_record
 from bot.conversation.services import Services
+from bot.conversation.transcript_text import name_of
 from bot.safe_text.quotations import json_line
 from bot.transcript import Author, Media, Message, Part, Quote, TurnRecord
 
 # A quote has at most so many characters.
 CAP = 500
+# Messages that were overheard can be quoted so long.
+OVERHEARD_MS = 3_600_000
 # Nobody points at a picture that is older.
 RECENT_MS = 600_000
 # Pictures that somebody sends together come within this time.
@@ -39,14 +42,12 @@ class Quoted(NamedTuple):
 class QuoteFinder:
     """Finds what the messages of one conversation quote."""
 
-    def __init__(
-        self, services: Services, channel: Channel, conversation: str, background: Background
-    ) -> None:
+    def __init__(self, services: Services, channel: Channel, conversation: str) -> None:
+        self._services = services
         self._store = services.store
         self._texts = services.texts
         self._channel = channel
         self._conversation = conversation
-        self._background = background
 
     async def with_quotes(self, event: InboundEvent, before: Sequence[Message]) -> InboundEvent:
         """The event, its message with what it quotes; quoted pictures come before its own parts.
@@ -63,7 +64,7 @@ class QuoteFinder:
         if event.quotes:
             found = [await self._find(event.quotes, before)]
         elif event.group and not event.message.quotes and self._points(event.message.text):
-            found = _newest_pictures(await self._background.read(), event.message.at)
+            found = _newest_pictures(await self._overheard(), event.message.at)
         else:
             return event
         parts, quotes = list[Part](), list(event.message.quotes)
@@ -82,6 +83,12 @@ class QuoteFinder:
             word in text for word in self._texts.get("pointing.words", "ja").split("、")
         )
 
+    async def _overheard(self) -> list[Message]:
+        """What people wrote to each other, where a feature keeps it."""
+        kept = await self._services.features.overheard(self._conversation)
+        recent = [message for message in kept if message.at > now_ms() - OVERHEARD_MS]
+        return await self._services.with_names(self._conversation, recent)
+
     async def _find(self, message_id: str, before: Sequence[Message]) -> Quoted:
         messages = list(before)
         records: dict[str, TurnRecord] = {}
@@ -89,7 +96,7 @@ class QuoteFinder:
             record = read_record(entry)
             records.setdefault(record.turn_id, record)
             messages += record.messages
-        messages += await self._background.read()
+        messages += await self._overheard()
         if found := _message_of_person(message_id, messages):
             return found
         known = await self._channel.find_quoted(self._conversation, message_id)

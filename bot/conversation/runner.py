@@ -114,8 +114,6 @@ class ConversationRunner:
         if author and (channel := self.services.channel(conversation)) is not None:
             channel.prefetch(conversation, author)
             self.services.features.prefetch(conversation, author)
-            if self.services.defaults.group_memory and channel.overhears(conversation):
-                self._store.groups.prefetch(conversation)
             self.services.budgets.prefetch(turn_id, conversation, author)
         return await self._store.journal.open(conversation, turn_id, READ_TURNS)
 

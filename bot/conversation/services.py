@@ -3,7 +3,7 @@ settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,7 +20,7 @@ from bot.settings import Settings
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import Texts, language_for
-from bot.transcript import channel_of
+from bot.transcript import Message, channel_of
 
 # Tells this process's worker of a conversation that is due, and the id of the person who waits for
 # an answer; empty if nobody does.
@@ -145,6 +145,14 @@ class Services:
         """What the conversation shares its people's things with, such as its channel."""
         channel = self.channel(conversation)
         return channel.place(conversation) if channel else conversation
+
+    async def with_names(self, conversation: str, messages: Sequence[Message]) -> list[Message]:
+        """Messages of a group with the names of their authors."""
+        channel = self.channel(conversation)
+        if not messages or channel is None:
+            return list(messages)
+        events = [InboundEvent(message, group=True) for message in messages]
+        return [one.message for one in await channel.enrich(conversation, events, is_new=False)]
 
     def language(self, event: InboundEvent) -> str:
         """The language in which the event's author is answered."""

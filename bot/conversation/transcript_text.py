@@ -8,11 +8,16 @@ from collections.abc import Iterator
 
 from bot.file_types import label
 from bot.safe_text.names import safe_name
-from bot.transcript import Media, Message, Text, ToolCall, ToolResult, encode
+from bot.transcript import Author, Media, Message, Text, ToolCall, ToolResult, encode
 
 MESSAGE_CAP = 4_000  # characters of one message
 RESULT_CAP = 600  # characters of one tool result; the tool can be called again
 TAG = re.compile(r"<(?=[/A-Za-z])")
+
+
+def name_of(author: Author | None) -> str:
+    """The name by which the model reads of somebody else."""
+    return (safe_name(author.name) if author else "") or "somebody"
 
 
 def transcript_lines(message: Message, speaker: str = "") -> Iterator[str]:

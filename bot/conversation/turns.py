@@ -73,14 +73,12 @@ class TurnRunner:
         self._services = services
         self._store = services.store
         self._agent = agent
-        defaults, forget_files = services.defaults, agent.tools.forget
         self._editor = HistoryEditor(
             services.store,
-            defaults.history_days,
-            forget_files,
+            services.defaults.history_days,
+            agent.tools.forget,
             channels=services.channels,
             features=services.features,
-            group_memory=defaults.group_memory,
         )
         self._approvals = Approvals(services)
         self._admission = Admission(services)

@@ -19,6 +19,7 @@ FEATURES: tuple[str, ...] = (
     "reminders",
     "memory",
     "interpreter",
+    "background",
 )
 
 

@@ -12,7 +12,6 @@
     outbox          deliveries that must leave
     late_answers    deliveries that are kept until somebody fetches them
     dead_letters    what was given up
-    groups          messages that mention nobody
     reminders       what comes at its time
     files           of tool calls, for a day
     kv              small values with a lifetime
@@ -50,7 +49,6 @@ from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
 from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
-from bot.store.groups import Groups
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import (
@@ -63,7 +61,6 @@ from bot.store.journal import (
     ShownQuestion,
 )
 from bot.store.keys import (
-    BACKGROUND_S,
     DAY_S,
     FORMAT,
     REMINDER_S,
@@ -90,7 +87,6 @@ __all__ = [
     "ANSWER_S",
     "ARRIVAL",
     "ASIDE",
-    "BACKGROUND_S",
     "CHANGE",
     "CONTROL",
     "FORMAT",
@@ -178,7 +174,7 @@ class Store:
 
     Attributes:
         client, scripts: for what a feature stores.
-        priority: for what it stores before a webhook's 200.
+        priority, priority_scripts, priority_belongings: for what it stores before a webhook's 200.
         prefetches: reads that have begun before somebody asks.
         clock: this process's estimate of the store's clock.
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
@@ -191,13 +187,12 @@ class Store:
         self.priority = priority
         self.scripts = scripts = Scripts(client, history_s)
         self._was_away = False
-        urgent = Scripts(priority, history_s)
+        self.priority_scripts = urgent = Scripts(priority, history_s)
         self.prefetches = Prefetches(client.submit_later, client.submit)
         self.clock = StoreClock()
         self.inbox = Inbox(client, priority, urgent)
         self.belongings = belongings = Belongings(client, scripts)
-        urgent_belongings = Belongings(priority, urgent)
-        self.groups = Groups(client, scripts, urgent, urgent_belongings, self.prefetches)
+        self.priority_belongings = urgent_belongings = Belongings(priority, urgent)
         self.leases = Leases(scripts, urgent)
         self.journal = Journal(client, scripts)
         self.history = History(client, scripts)
@@ -214,7 +209,7 @@ class Store:
         self.tool_pins = ToolPins(client, scripts)
         self.files = Files(client, scripts, files_bytes)
         self.late_answers = LateAnswers(client, scripts)
-        self.personal_data = PersonalData(client, belongings, self.groups)
+        self.personal_data = PersonalData(client, belongings)
         self.budget = Budget(client, scripts, self.prefetches)
         self.live = live
         self.memory = StoreMemory(client)

@@ -4,7 +4,6 @@ Whoever stores something of a person adds its entry before, or in the same batch
 and what it names, each without spaces:
 
     own, shared   conversation         where they have written, alone or with others
-    background    conversation         a group where they have written without calling the bot
     value         name                 a value of ``kv``
 
 Features add kinds of their own.

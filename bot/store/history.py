@@ -15,7 +15,7 @@ from bot.store.queues import Command
 from bot.store.scripts import Scripts
 
 # Kinds of keys that a deletion takes:
-PURGED = ("history", "summary", "background")
+PURGED = ("history", "summary")
 ERASED = (*PURGED, "early", "outbox", "late")
 WHOLE = (*ERASED, "inbox", "turn", "journal")
 
@@ -78,13 +78,16 @@ class History:
             arguments += (old, new)
         await self._scripts.run("rewrite", lease.conversation, arguments)
 
-    async def purge(self, lease: Lease) -> None:
-        """Delete history, summary and background; inbox, journal and outbox stay.
+    async def purge(self, lease: Lease, kinds: Collection[str] = ()) -> None:
+        """Delete history and summary; inbox, journal and outbox stay.
+
+        Args:
+            kinds: of other keys of the conversation that go too.
 
         Raises:
             LeaseLost: nothing was deleted.
         """
-        await self._delete(lease, PURGED)
+        await self._delete(lease, (*PURGED, *sorted(kinds)))
 
     async def erase(
         self,
@@ -94,7 +97,7 @@ class History:
         *,
         whole: bool,
     ) -> None:
-        """Delete history, summary, background and outbox.
+        """Delete history, summary and outbox.
 
         Args:
             sends: deliveries that the outbox then holds.

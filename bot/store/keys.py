@@ -23,13 +23,11 @@ REMINDER_S = 7 * DAY_S  # reminders and their index, after their latest time
 DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
-BACKGROUND_S = 3_600  # unmentioned messages of a group
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 LATE_ANSWERS = 20  # of one conversation
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
-BACKGROUND_MESSAGES = 20  # of one group, the newest
 PINS = 1_000  # of one MCP server
 
 INBOX_ENTRIES = 200  # of one conversation; beyond this or INBOX_BYTES, messages are refused
@@ -55,7 +53,6 @@ CONVERSATION_KINDS = (
     "outbox",
     "reminders",
     "late",
-    "background",
 )
 SHARD_KINDS = ("due", "dead", "alarms")
 # Names of ``kv`` whose values name a person, each before the channel and the person's id …
@@ -114,10 +111,6 @@ class Keys:
     @property
     def reminders(self) -> str:
         return self._own("reminders")
-
-    @property
-    def background(self) -> str:
-        return self._own("background")
 
     @property
     def live(self) -> str:

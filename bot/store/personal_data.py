@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
-from bot.store.groups import Groups
 from bot.store.keys import (
     CONVERSATION_VALUES,
     PERSON_VALUES,
@@ -23,19 +22,16 @@ Erase = Callable[[str, str], Awaitable[object]]
 class PersonalData:
     """Deletes what belongs to a person or a place; it searches nothing."""
 
-    def __init__(self, client: Client, belongings: Belongings, groups: Groups) -> None:
+    def __init__(self, client: Client, belongings: Belongings) -> None:
         self._client = client
         self._belongings = belongings
-        self._groups = groups
         # By the kind of an entry: deletes what the entry of an owner names.
         self._kinds: Mapping[str, Erase] = {
-            "background": self._withdraw_background,
             "value": lambda _, name: self._delete([kv_key(name)]),
         }
 
     async def erase_person(self, person: str, kept: Mapping[str, Erase]) -> None:
-        """Delete a person's unmentioned messages, cached profile and number of reminders,
-        wherever these are, and what features keep.
+        """Delete a person's cached profile and number of reminders, and what features keep.
 
         Args:
             person: channel and id.
@@ -74,9 +70,6 @@ class PersonalData:
                 await erase(person, name)
                 done.append(entry)
         await self._belongings.remove(owner, done)
-
-    async def _withdraw_background(self, owner: str, conversation: str) -> None:
-        await self._groups.withdraw(conversation, owner.partition(":")[2])
 
     async def _delete(self, keys: Collection[str]) -> None:
         await self._client.execute_each(("DEL", key) for key in keys)

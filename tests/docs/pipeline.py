@@ -125,7 +125,6 @@ async def open_pipeline(
             SpokenCommands(catalogue),
             metrics,
             runner.services.features,
-            group_memory=defaults.group_memory,
         )
         host = Host(
             accept,

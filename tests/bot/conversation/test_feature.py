@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from bot.conversation.feature import (
     TurnRequest,
     TurnResult,
 )
-from bot.transcript import Author
+from bot.transcript import Author, Message
 from tests.bot.harness import HERE, words
 
 REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
@@ -84,6 +84,42 @@ async def test_all_features_overhear_and_one_answers() -> None:
     assert features.help(HERE, "en") == ["Hello", "Bye"]
 
 
+class Keeps(Feature):
+    """Keeps one message, and has its word taken out of answers."""
+
+    purged, erased = ("kept",), ("more",)
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.changed: list[str] = []
+
+    async def overheard(self, conversation: str) -> list[Message]:
+        return [words(self.word, self.word)]
+
+    async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
+        self.changed += edits
+
+    def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
+        return text.replace(self.word, "") or None
+
+    def greeting(self, key: str, event: InboundEvent) -> str:
+        return f"{key} {self.word}"
+
+
+async def test_what_features_keep_of_messages_is_one_list_and_changes_reach_each() -> None:
+    """An answer of which nothing is left is not sent; a greeting has a line of each."""
+    one, other = Keeps("one"), Keeps("other")
+    features = Features()
+    features.install([one, other])
+    assert [message.id for message in await features.overheard(HERE)] == ["one", "other"]
+    await features.change(HERE, {"m1": None})
+    assert (one.changed, other.changed) == (["m1"], ["m1"])
+    assert features.edit_answer("one, other", []) == ", "
+    assert features.edit_answer("one", []) is None
+    assert features.greeting("hi", REQUEST.event) == ["hi one", "hi other"]
+    assert (features.purged, features.erased) == ({"kept"}, {"kept", "more"})
+
+
 async def test_a_later_feature_sees_what_an_earlier_one_has_made() -> None:
     """The registry's order counts."""
     features = Features()
@@ -112,6 +148,9 @@ async def test_without_features_everything_stays_as_it_is() -> None:
         assert not await features.overhear(HERE, REQUEST.event)
         assert await features.answer_overheard(HERE, [REQUEST.event]) == TurnResult()
         assert features.help(HERE, "en") == []
+        assert (await features.overheard(HERE), features.greeting("hi", REQUEST.event)) == ([], [])
+        assert features.edit_answer("Hello", []) == "Hello"
+        await features.change(HERE, {})
         assert (features.actions, features.commands, features.kept) == ({}, {}, {})
         assert await features.before_model(REQUEST, []) == []
         assert await features.overview(HERE, REQUEST.event) == []

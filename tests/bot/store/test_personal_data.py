@@ -7,7 +7,6 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from bot.clock import now_ms
 from bot.store import Store
 from bot.store.keys import (
     CONVERSATION_KINDS,
@@ -34,7 +33,6 @@ async def dumped(redis: Redis) -> dict[str, Any]:
 async def store_everything(store: Store, person: str) -> None:
     """One of each kind of thing that a person leaves beside conversations."""
     author = person.partition(":")[2]
-    await store.groups.receive(GROUP, author, now_ms(), f"words of {author}".encode())
     await store.reminders.count(person, GROUP, f"r {author}", 60, most=9)
     await store.reminders.count(f"{person}:hourly", GROUP, f"r {author}", 60, most=9)
     for kind in PERSON_VALUES:
@@ -56,7 +54,6 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     await store_everything(store, ANN)
     during = await dumped(redis)
     assert {name for name in during if during[name] != before.get(name)} >= {
-        f"background:{GROUP}",
         "reminders_of:line:ann",
         "reminders_of:line:ann:hourly",
     }
@@ -68,7 +65,7 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     left = [name for name in after if after[name] != before.get(name)]
     assert [name for name in left if not name.startswith(shared)] == []
     assert await store.belongings.read(ANN) == []
-    assert len(await store.belongings.read(BEN)) == 3
+    assert len(await store.belongings.read(BEN)) == 2
 
 
 async def test_what_everybody_has_stored_in_a_place_goes_with_it(store: Store) -> None:
@@ -102,7 +99,7 @@ def test_every_kind_of_key_is_of_a_conversation_or_known_here() -> None:
     assert set(CONVERSATION_KINDS) == {
         # deleted with an own conversation, cleaned in a shared one (bot.conversation.edits)
         *("inbox", "turn", "journal", "history", "summary", "outbox", "late"),
-        *("reminders", "background"),
+        "reminders",
         # names nobody, or lives for a few seconds or an hour
         *("lease", "early"),
     }

@@ -105,7 +105,7 @@ async def open_pipeline(
         patience_s: for one request to LINE.
     """
     model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
-    spoken, memory = SpokenCommands(catalogue), defaults.group_memory
+    spoken = SpokenCommands(catalogue)
 
     def start(conversation: str, _author: str) -> None:
         due.append(conversation)
@@ -128,8 +128,7 @@ async def open_pipeline(
         start=start,
         features=load_features(),
     )
-    features = runner.services.features
-    accept = Intake(store, start, spoken, metrics, features, group_memory=memory)
+    accept = Intake(store, start, spoken, metrics, runner.services.features)
     uses = runner.services.budgets
     host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, uses=uses)
     channels["line"] = line = Line(

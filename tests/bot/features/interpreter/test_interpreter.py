@@ -10,7 +10,6 @@ import pytest
 
 from bot.conversation.history import read_history
 from bot.conversation.limits import Limits
-from bot.conversation.services import Defaults
 from bot.errors import ModelUnusable, TryAgain
 from bot.features.interpreter.store import Languages
 from bot.providers.scripted import Step
@@ -314,15 +313,6 @@ async def test_leaving_ends_it(store: Store, fake: LineFake) -> None:
         await switch_on(here, fake)
         await here.converse(event("leave", GROUP, None))
     assert await Languages(store).read(IN_GROUP) == ""
-
-
-async def test_background_is_kept_beside_translations(store: Store, fake: LineFake) -> None:
-    """One request of the webhook's to the store does both."""
-    async with open_pipeline(store, fake, [echo], defaults=Defaults(group_memory=True)) as here:
-        await switch_on(here, fake)
-        await here.converse(text_event(fake, "hello"))
-    assert fake.texts == [["<hello>"]]
-    assert len(await store.groups.read(IN_GROUP)) == 1
 
 
 async def test_a_translation_that_waits_goes_with_its_message(store: Store, fake: LineFake) -> None:

@@ -10,10 +10,11 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.conversation.background import CAP
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.history import read_history
 from bot.conversation.services import Defaults
+from bot.features.background.feature import CAP
+from bot.features.background.store import StoredBackground
 from bot.providers.scripted import Step
 from bot.store import Depths, Store
 from bot.transcript import BACKGROUND_ID, Author, Media, Message, Text
@@ -62,7 +63,7 @@ def text_event(fake: LineFake, text: str, user: str | None = TARO) -> JSON:
 
 async def stored(store: Store) -> list[bytes]:
     """What the store holds of the group."""
-    return await store.groups.read(IN_GROUP)
+    return await StoredBackground(store).read(IN_GROUP)
 
 
 async def test_what_was_said_before_is_background(store: Store, fake: LineFake) -> None:
@@ -308,7 +309,8 @@ async def test_what_a_turn_quotes_of_somebody_is_forgotten_after_it(
         async with running(here, step, IN_GROUP):
             wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1, Author(TARO)))
             own = await leased(store, f"line:{BOT}:user:{TARO}")
-            await HistoryEditor(store, 30, lease_wait_s=0.1, group_memory=True).forget(own, wish)
+            features = here.runner.services.features
+            await HistoryEditor(store, 30, lease_wait_s=0.1, features=features).forget(own, wish)
         await here.process()
     past = await read_history(store, IN_GROUP)
     assert [message.text for message in past] == ["what does that mean?", "ok"]
@@ -349,18 +351,3 @@ async def test_who_is_not_allowed_is_not_kept() -> None:
         await rig.receive(event(place=GROUP, message=text_message("hi")))
         await rig.receive(event(place=GROUP, user=TARO, message=text_message("hi")))
         assert [one.author_id for one in rig.overheard] == [TARO]
-
-
-async def test_an_unmentioned_message_costs_one_request(
-    store: Store, redis: Redis, fake: LineFake
-) -> None:
-    """Whether it is kept or not; one without words costs none."""
-    picture = {"id": message_id(), "type": "image", "contentProvider": {"type": "line"}}
-    for memory, kept in ((False, 0), (True, 4)):
-        async with open_pipeline(store, fake, [], defaults=Defaults(group_memory=memory)) as here:
-            await redis.config_resetstat()
-            await here.receive(text_event(fake, "hello"), fake.event(place=GROUP, message=picture))
-            stats = await redis.info("commandstats")
-            assert stats["cmdstat_getex"]["calls"] == 1  # of the interpreter's languages
-            assert stats.get("cmdstat_zadd", {"calls": 0})["calls"] == kept  # with the index
-            assert here.due == []
