@@ -163,6 +163,16 @@ class Feature:
         """
         return text
 
+    async def receive(
+        self, conversation: str, event: InboundEvent, before: Sequence[Message]
+    ) -> InboundEvent:
+        """A message that a turn answers, with what the feature adds to it.
+
+        Args:
+            before: messages of the same turn.
+        """
+        return event
+
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with what the turn's messages have brought about."""
         return reply
@@ -237,6 +247,7 @@ class Features:
         self._help: list[Feature] = []
         self._overhear: list[Feature] = []
         self._answer_overheard: list[Feature] = []
+        self._receive: list[Feature] = []
         self._greeting: list[Feature] = []
         self._overheard: list[Feature] = []
         self._change: list[Feature] = []
@@ -270,6 +281,7 @@ class Features:
                 (Feature.help, self._help),
                 (Feature.overhear, self._overhear),
                 (Feature.answer_overheard, self._answer_overheard),
+                (Feature.receive, self._receive),
                 (Feature.greeting, self._greeting),
                 (Feature.overheard, self._overheard),
                 (Feature.change, self._change),
@@ -354,6 +366,14 @@ class Features:
             if edited is not None:
                 edited = feature.edit_answer(edited, before)
         return edited
+
+    async def receive(
+        self, conversation: str, event: InboundEvent, before: Sequence[Message]
+    ) -> InboundEvent:
+        """See ``Feature.receive``."""
+        for feature in self._receive:
+            event = await feature.receive(conversation, event, before)
+        return event
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""

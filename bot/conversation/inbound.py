@@ -17,7 +17,6 @@ from bot.agent.turn import ApprovalDecision, TurnUpdate
 from bot.channels import InboundEvent
 from bot.conversation.edits import HistoryEditor
 from bot.conversation.journal import newest_address, read_event
-from bot.conversation.quotes import QuoteFinder
 from bot.conversation.services import Services
 from bot.conversation.triage import (
     ParsedEvent,
@@ -78,7 +77,6 @@ class InboundMessages:
         self._lease = lease
         self._channel = services.channels[channel_of(lease.conversation)]
         self._editor = editor
-        self._quotes = QuoteFinder(services, self._channel, lease.conversation)
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
@@ -179,7 +177,8 @@ class InboundMessages:
         conversation = self._lease.conversation
         enriched = await self._channel.enrich(conversation, events, is_new=is_new)
         before = [event.message for event in (*self.received, *enriched)]
-        received = [await self._quotes.with_quotes(event, before) for event in enriched]
+        add = self._services.features.receive
+        received = [await add(conversation, event, before) for event in enriched]
         self.received += received
         self._indexing += self._editor.remember_later(conversation, received)
         return tuple(self._with_context(event) for event in received)

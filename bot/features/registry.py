@@ -20,6 +20,7 @@ FEATURES: tuple[str, ...] = (
     "memory",
     "interpreter",
     "background",
+    "quotes",
 )
 
 

@@ -151,6 +151,7 @@ async def test_without_features_everything_stays_as_it_is() -> None:
         assert (await features.overheard(HERE), features.greeting("hi", REQUEST.event)) == ([], [])
         assert features.edit_answer("Hello", []) == "Hello"
         await features.change(HERE, {})
+        assert await features.receive(HERE, REQUEST.event, []) is REQUEST.event
         assert (features.actions, features.commands, features.kept) == ({}, {}, {})
         assert await features.before_model(REQUEST, []) == []
         assert await features.overview(HERE, REQUEST.event) == []

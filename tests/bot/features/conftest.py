@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.bot.channels.line.conftest import fake
+from tests.bot.channels.line.conftest import fake, rig
 
-__all__ = ["fake"]
+__all__ = ["fake", "rig"]

@@ -8,13 +8,14 @@ from typing import NamedTuple, TypeGuard
 
 from msgspec.structs import replace
 
-from bot.channels import Channel, InboundEvent
+from bot.channels import InboundEvent
 from bot.clock import now_ms
+from bot.conversation.feature import Feature
 from bot.conversation.history import KEEP_TURNS, read_record
 from bot.conversation.services import Services
 from bot.conversation.transcript_text import name_of
 from bot.safe_text.quotations import json_line
-from bot.transcript import Author, Media, Message, Part, Quote, TurnRecord
+from bot.transcript import Author, Media, Message, Part, Quote, TurnRecord, channel_of
 
 # A quote has at most so many characters.
 CAP = 500
@@ -39,17 +40,15 @@ class Quoted(NamedTuple):
     pictures: tuple[Media, ...] = ()
 
 
-class QuoteFinder:
-    """Finds what the messages of one conversation quote."""
+class Quotes(Feature):
+    """The feature (``bot.conversation.feature.Feature``)."""
 
-    def __init__(self, services: Services, channel: Channel, conversation: str) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
-        self._store = services.store
-        self._texts = services.texts
-        self._channel = channel
-        self._conversation = conversation
 
-    async def with_quotes(self, event: InboundEvent, before: Sequence[Message]) -> InboundEvent:
+    async def receive(
+        self, conversation: str, event: InboundEvent, before: Sequence[Message]
+    ) -> InboundEvent:
         """The event, its message with what it quotes; quoted pictures come before its own parts.
 
         A message of a group that points at a picture ("what is this?") quotes those that were just
@@ -62,9 +61,9 @@ class QuoteFinder:
             StoreUnavailable: the store does not answer.
         """
         if event.quotes:
-            found = [await self._find(event.quotes, before)]
+            found = [await self._find(conversation, event.quotes, before)]
         elif event.group and not event.message.quotes and self._points(event.message.text):
-            found = _newest_pictures(await self._overheard(), event.message.at)
+            found = _newest_pictures(await self._overheard(conversation), event.message.at)
         else:
             return event
         parts, quotes = list[Part](), list(event.message.quotes)
@@ -78,28 +77,28 @@ class QuoteFinder:
     def _points(self, text: str) -> bool:
         """Whether a text may be about a picture: it has a word for one, or one that points."""
         words = set(re.findall(r"[a-z]+", text.casefold()))
-        english = self._texts.get("pointing.words", "en").split(", ")
+        english = self._services.texts.get("pointing.words", "en").split(", ")
         return not words.isdisjoint(english) or any(
-            word in text for word in self._texts.get("pointing.words", "ja").split("、")
+            word in text for word in self._services.texts.get("pointing.words", "ja").split("、")
         )
 
-    async def _overheard(self) -> list[Message]:
+    async def _overheard(self, conversation: str) -> list[Message]:
         """What people wrote to each other, where a feature keeps it."""
-        kept = await self._services.features.overheard(self._conversation)
+        kept = await self._services.features.overheard(conversation)
         recent = [message for message in kept if message.at > now_ms() - OVERHEARD_MS]
-        return await self._services.with_names(self._conversation, recent)
+        return await self._services.with_names(conversation, recent)
 
-    async def _find(self, message_id: str, before: Sequence[Message]) -> Quoted:
-        messages = list(before)
+    async def _find(self, conversation: str, message_id: str, before: Sequence[Message]) -> Quoted:
+        channel, messages = self._services.channels[channel_of(conversation)], list(before)
         records: dict[str, TurnRecord] = {}
-        for entry in reversed(await self._store.history.read(self._conversation, KEEP_TURNS)):
+        for entry in reversed(await self._services.store.history.read(conversation, KEEP_TURNS)):
             record = read_record(entry)
             records.setdefault(record.turn_id, record)
             messages += record.messages
-        messages += await self._overheard()
+        messages += await self._overheard(conversation)
         if found := _message_of_person(message_id, messages):
             return found
-        known = await self._channel.find_quoted(self._conversation, message_id)
+        known = await channel.find_quoted(conversation, message_id)
         if known.picture:
             return Quoted(Quote(message_id, picture_line(None)), (known.picture,))
         if known.turn_id and known.turn_id in records:
@@ -173,3 +172,6 @@ def _own(message_id: str, record: TurnRecord) -> Quote:
     if pictures:
         line += f", with a picture of: {json_line('; '.join(pictures), CAP)}"
     return Quote(message_id, f"{line}]", asker)
+
+
+FEATURE = Quotes

@@ -1,0 +1,1 @@
+"""Quotes: which earlier message somebody quotes, and how the model reads it."""
