@@ -226,14 +226,14 @@ class Feature:
         return False
 
 
-class Features:
-    """All features, in the order of their registry; a hook that none has costs nothing.
+HOOKS = [name for name in vars(Feature) if callable(getattr(Feature, name)) and name[0] != "_"]
 
-    Attributes:
-        running: those with a ``run``.
-    """
+
+class Features:
+    """All features, in the order of their registry; a hook that none has costs nothing."""
 
     def __init__(self) -> None:
+        self._by_hook: dict[str, list[Feature]] = {hook: [] for hook in HOOKS}
         self.actions: dict[str, Accept] = {}
         self.commands: dict[str, RunCommand] = {}
         self.kept: dict[str, Erase] = {}
@@ -242,27 +242,6 @@ class Features:
         self.erased: set[str] = set()
         self.unrecorded: set[str] = set()
         self._tool_stores: dict[type[Any], MakeStore] = {}
-        self._prefetch: list[Feature] = []
-        self._before_model: list[Feature] = []
-        self._help: list[Feature] = []
-        self._overhear: list[Feature] = []
-        self._answer_overheard: list[Feature] = []
-        self._receive: list[Feature] = []
-        self._greeting: list[Feature] = []
-        self._overheard: list[Feature] = []
-        self._change: list[Feature] = []
-        self._edit_answer: list[Feature] = []
-        self._after_answer: list[Feature] = []
-        self._before_delivery: list[Feature] = []
-        self._cards: list[Feature] = []
-        self._places: list[Feature] = []
-        self.running: list[Feature] = []
-        self._announce: list[Feature] = []
-        self._after_turn: list[Feature] = []
-        self._after_delivery: list[Feature] = []
-        self._forget_in: list[Feature] = []
-        self._overview: list[Feature] = []
-        self._delete_kept: list[Feature] = []
 
     def install(self, features: Iterable[Feature]) -> None:
         """Take features in; what they need to be made may hold this list already."""
@@ -275,31 +254,14 @@ class Features:
             self.erased.update((*feature.purged, *feature.erased))
             self._tool_stores.update(feature.tool_stores)
             self.unrecorded.update(feature.unrecorded)
-            for hook, called in (
-                (Feature.prefetch, self._prefetch),
-                (Feature.before_model, self._before_model),
-                (Feature.help, self._help),
-                (Feature.overhear, self._overhear),
-                (Feature.answer_overheard, self._answer_overheard),
-                (Feature.receive, self._receive),
-                (Feature.greeting, self._greeting),
-                (Feature.overheard, self._overheard),
-                (Feature.change, self._change),
-                (Feature.edit_answer, self._edit_answer),
-                (Feature.after_answer, self._after_answer),
-                (Feature.before_delivery, self._before_delivery),
-                (Feature.cards, self._cards),
-                (Feature.places, self._places),
-                (Feature.run, self.running),
-                (Feature.announce, self._announce),
-                (Feature.after_turn, self._after_turn),
-                (Feature.after_delivery, self._after_delivery),
-                (Feature.forget_in, self._forget_in),
-                (Feature.overview, self._overview),
-                (Feature.delete_kept, self._delete_kept),
-            ):
-                if getattr(type(feature), hook.__name__) is not hook:
+            for hook, called in self._by_hook.items():
+                if getattr(type(feature), hook) is not getattr(Feature, hook):
                     called.append(feature)
+
+    @property
+    def running(self) -> list[Feature]:
+        """Those with a ``run``."""
+        return self._by_hook["run"]
 
     def find_store(self, request: TurnRequest) -> FindStore:
         """What a turn's tools ask for their stores, see ``Feature.tool_stores``; each is made once
@@ -315,54 +277,56 @@ class Features:
 
     def prefetch(self, conversation: str, author: str) -> None:
         """See ``Feature.prefetch``."""
-        for feature in self._prefetch:
+        for feature in self._by_hook["prefetch"]:
             feature.prefetch(conversation, author)
 
     async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> list[Message]:
         """See ``Feature.before_model``."""
-        found = [await feature.before_model(request, asked) for feature in self._before_model]
+        found = [
+            await feature.before_model(request, asked) for feature in self._by_hook["before_model"]
+        ]
         return [message for message in found if message]
 
     def help(self, conversation: str, language: str) -> list[str]:
         """See ``Feature.help``."""
-        lines = (feature.help(conversation, language) for feature in self._help)
+        lines = (feature.help(conversation, language) for feature in self._by_hook["help"])
         return [line for line in lines if line]
 
     async def overhear(self, conversation: str, event: InboundEvent) -> bool:
         """See ``Feature.overhear``. What all of them ask the store leaves together."""
-        taken = (feature.overhear(conversation, event) for feature in self._overhear)
+        taken = (feature.overhear(conversation, event) for feature in self._by_hook["overhear"])
         return any(await asyncio.gather(*taken))
 
     async def answer_overheard(
         self, conversation: str, events: Sequence[InboundEvent]
     ) -> TurnResult:
         """See ``Feature.answer_overheard``."""
-        for feature in self._answer_overheard:
+        for feature in self._by_hook["answer_overheard"]:
             if (result := await feature.answer_overheard(conversation, events)) is not None:
                 return result
         return TurnResult()
 
     def greeting(self, key: str, event: InboundEvent) -> list[str]:
         """See ``Feature.greeting``."""
-        lines = (feature.greeting(key, event) for feature in self._greeting)
+        lines = (feature.greeting(key, event) for feature in self._by_hook["greeting"])
         return [line for line in lines if line]
 
     async def overheard(self, conversation: str) -> list[Message]:
         """See ``Feature.overheard``."""
         found: list[Message] = []
-        for feature in self._overheard:
+        for feature in self._by_hook["overheard"]:
             found += await feature.overheard(conversation)
         return found
 
     async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
         """See ``Feature.change``."""
-        for feature in self._change:
+        for feature in self._by_hook["change"]:
             await feature.change(conversation, edits)
 
     def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
         """See ``Feature.edit_answer``."""
         edited: str | None = text
-        for feature in self._edit_answer:
+        for feature in self._by_hook["edit_answer"]:
             if edited is not None:
                 edited = feature.edit_answer(edited, before)
         return edited
@@ -371,19 +335,19 @@ class Features:
         self, conversation: str, event: InboundEvent, before: Sequence[Message]
     ) -> InboundEvent:
         """See ``Feature.receive``."""
-        for feature in self._receive:
+        for feature in self._by_hook["receive"]:
             event = await feature.receive(conversation, event, before)
         return event
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""
-        for feature in self._after_answer:
+        for feature in self._by_hook["after_answer"]:
             reply = await feature.after_answer(turn, reply)
         return reply
 
     async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
         """See ``Feature.before_delivery``."""
-        for feature in self._before_delivery:
+        for feature in self._by_hook["before_delivery"]:
             prepared = await feature.before_delivery(conversation, delivery)
             if not isinstance(prepared, Delivery):
                 return prepared
@@ -393,20 +357,20 @@ class Features:
     async def cards(self, conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
         """See ``Feature.cards``."""
         found: list[ButtonCard] = []
-        for feature in self._cards:
+        for feature in self._by_hook["cards"]:
             found += await feature.cards(conversation, messages)
         return found
 
     def places(self, conversation: str) -> set[str]:
         """See ``Feature.places``."""
         found: set[str] = set()
-        for feature in self._places:
+        for feature in self._by_hook["places"]:
             found.update(feature.places(conversation))
         return found
 
     def announce(self, event: InboundEvent) -> Reply | None:
         """See ``Feature.announce``."""
-        replies = (feature.announce(event) for feature in self._announce)
+        replies = (feature.announce(event) for feature in self._by_hook["announce"])
         return next((reply for reply in replies if reply), None)
 
     async def after_turn(
@@ -414,25 +378,25 @@ class Features:
     ) -> list[Reply]:
         """See ``Feature.after_turn``."""
         replies = []
-        for feature in self._after_turn:
+        for feature in self._by_hook["after_turn"]:
             if reply := await feature.after_turn(conversation, event, failed=failed):
                 replies.append(reply)
         return replies
 
     async def after_delivery(self, conversation: str, delivery: Delivery, refusal: str) -> None:
         """See ``Feature.after_delivery``."""
-        for feature in self._after_delivery:
+        for feature in self._by_hook["after_delivery"]:
             await feature.after_delivery(conversation, delivery, refusal)
 
     async def forget_in(self, conversation: str, author_id: str | None) -> None:
         """See ``Feature.forget_in``."""
-        for feature in self._forget_in:
+        for feature in self._by_hook["forget_in"]:
             await feature.forget_in(conversation, author_id)
 
     async def overview(self, conversation: str, event: InboundEvent) -> list[KeptSection]:
         """See ``Feature.overview``."""
         found = await asyncio.gather(
-            *(feature.overview(conversation, event) for feature in self._overview)
+            *(feature.overview(conversation, event) for feature in self._by_hook["overview"])
         )
         return [section for section in found if section]
 
@@ -440,7 +404,7 @@ class Features:
         self, conversation: str, event: InboundEvent, action: str, key: str
     ) -> bool:
         """See ``Feature.delete_kept``."""
-        for feature in self._delete_kept:
+        for feature in self._by_hook["delete_kept"]:
             if await feature.delete_kept(conversation, event, action, key):
                 return True
         return False
