@@ -57,8 +57,6 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         cards: shown below the text, or told in words where that is impossible.
         buttons: below the text and all else.
         free: it is sent as long as that costs nothing, and otherwise dropped.
-        asker: id of the person whose reminder it is; empty for an answer, which is for whom the
-            turn answers.
     """
 
     text: str
@@ -73,7 +71,6 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     takes_back: tuple[str, ...] | None = None
     cards: tuple[Card, ...] = ()
     buttons: tuple[Button, ...] = ()
-    asker: str = ""
 
     @property
     def is_plain(self) -> bool:

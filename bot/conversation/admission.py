@@ -12,6 +12,7 @@ import structlog
 
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
+from bot.conversation.feature import Outgoing
 from bot.conversation.limits import Balance, Excess, Standing, is_operators
 from bot.conversation.services import Services
 from bot.conversation.triage import CANNED, CONVERSATION_DELETED, LEFT_OUT, ParsedEvent
@@ -33,14 +34,14 @@ class Admitted:
     Attributes:
         events: may be answered.
         messages: for the history: placeholders of refused messages, and the refusals.
-        replies: the refusals with their addresses.
+        replies: the refusals.
         standing: what was used until then; None if no event counts.
     """
 
     events: list[ParsedEvent]
     standing: Standing | None = None
     messages: list[Message] = field(default_factory=list)
-    replies: list[tuple[Reply, str]] = field(default_factory=list)
+    replies: list[Outgoing] = field(default_factory=list)
 
 
 class Admission:
@@ -92,7 +93,8 @@ class Admission:
                 reply = self._refusal(found, newest)
                 answer = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
                 admitted.messages += [*_placeholders(conversation, events), answer]
-                admitted.replies.append((reply, newest.address))
+                asker = newest.author_id if newest.is_reminder else ""
+                admitted.replies.append(Outgoing(reply, newest.address, asker))
         return admitted
 
     async def usage(self, conversation: str, event: InboundEvent) -> Reply:
@@ -162,13 +164,11 @@ class Admission:
         limit = f"{self._budgets.limit(excess):,}"
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
-        asker = ""
         if event.is_reminder:
-            asker = event.author_id
             key = "routine" if event.is_routine else "reminder"
             text = self._sentence(key, language, text=text_of(event), refusal=text)
         note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
-        return Reply(text, failed=True, note=note, asker=asker)
+        return Reply(text, failed=True, note=note)
 
     def _line(self, used: Balance, language: str) -> str:
         counter, spent = used.counter, used.spent

@@ -33,7 +33,7 @@ from bot.conversation.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.conversation.cancellation import CancelRegistry, Change
 from bot.conversation.commands import choice_in
 from bot.conversation.courtesy import courtesy
-from bot.conversation.feature import AnsweredTurn, TurnRequest, TurnResult
+from bot.conversation.feature import AnsweredTurn, Outgoing, TurnRequest, TurnResult
 from bot.conversation.file_text import FileReader
 from bot.conversation.files import ToolFiles
 from bot.conversation.history import HistoryWindow
@@ -204,7 +204,7 @@ class Answerer:
             turn = await self._new_turn(attempt, events, watcher, media)
             if not steps and (text := courtesy(self._services, inbound.received, turn.history)):
                 return TurnResult(
-                    (*turn.added, own_message(text)), [(Reply(text), inbound.address)]
+                    (*turn.added, own_message(text)), [Outgoing(Reply(text), inbound.address)]
                 )
             for step in steps:
                 await self._restore(turn, step, inbound)
@@ -218,7 +218,8 @@ class Answerer:
             model = "" if reply.failed or turn.stopped else turn.model
             answered = AnsweredTurn(conversation, attempt.turn_id, turn.added, model)
             shown = await self._services.features.after_answer(answered, reply)
-            replies = [(shown, inbound.address)] if reply.text else []  # the model may stay silent
+            # The model may stay silent.
+            replies = [Outgoing(shown, inbound.address)] if reply.text else []
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 
     async def _run_or_apologise(

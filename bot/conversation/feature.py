@@ -46,13 +46,26 @@ RunCommand = Callable[[CommandContext], Awaitable[Reply]]
 NO_COMMANDS: Mapping[str, RunCommand] = MappingProxyType({})
 
 
+class Outgoing(NamedTuple):
+    """A reply and where it goes.
+
+    Attributes:
+        asker: id of the person whose reminder it is; empty for an answer, which is for whom the
+            turn answers.
+    """
+
+    reply: Reply
+    address: str
+    asker: str = ""
+
+
 @dataclass(slots=True)
 class TurnResult:
     """What a turn commits.
 
     Attributes:
         messages: for the history.
-        replies: with their addresses.
+        replies: what is sent.
         model: the one that answered.
         may_be_reopened: all that is sent is the model's answer, and its messages may be edited.
         asker: id of the person who is answered, where no message says it.
@@ -60,7 +73,7 @@ class TurnResult:
     """
 
     messages: tuple[Message, ...] = ()
-    replies: list[tuple[Reply, str]] = field(default_factory=list)
+    replies: list[Outgoing] = field(default_factory=list)
     model: str = ""
     may_be_reopened: bool = False
     asker: str = ""
@@ -69,11 +82,11 @@ class TurnResult:
     @property
     def failed(self) -> bool:
         """Whether an apology takes the place of an answer."""
-        return any(reply.failed for reply, _ in self.replies)
+        return any(one.reply.failed for one in self.replies)
 
-    def say(self, reply: Reply, address: str) -> None:
+    def say(self, reply: Reply, address: str, asker: str = "") -> None:
         """Add a reply."""
-        self.replies.append((reply, address))
+        self.replies.append(Outgoing(reply, address, asker))
 
 
 class AnsweredTurn(NamedTuple):

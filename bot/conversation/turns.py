@@ -21,7 +21,7 @@ from bot.conversation.approvals import Approvals
 from bot.conversation.cancellation import CancelRegistry
 from bot.conversation.commands import Commands
 from bot.conversation.edits import HistoryEditor
-from bot.conversation.feature import CommandContext, TurnResult
+from bot.conversation.feature import CommandContext, Outgoing, TurnResult
 from bot.conversation.history import KEEP_TURNS, HistoryWindow
 from bot.conversation.inbound import InboundMessages
 from bot.conversation.journal import (
@@ -244,7 +244,7 @@ class TurnRunner:
         """Run a command, or have a message answered, and leave the turn under way as it is."""
         event, command = parsed
         admitted = await self._admission.admit(lease.conversation, turn_id, [parsed])
-        replies = [reply for reply, _ in admitted.replies]
+        replies = [one.reply for one in admitted.replies]
         if admitted.events and command:
             replies = [
                 await self._commands.run(command, CommandContext(lease, event, ends_turn=False))
@@ -252,8 +252,9 @@ class TurnRunner:
         elif admitted.events:
             features = self._services.features
             answer = await features.answer_overheard(lease.conversation, [event])
-            replies = [reply for reply, _ in answer.replies]
-        await self._send_late_buttons(lease, [event], [(reply, event.address) for reply in replies])
+            replies = [one.reply for one in answer.replies]
+        outgoing = [Outgoing(reply, event.address) for reply in replies]
+        await self._send_late_buttons(lease, [event], outgoing)
         sent = b""
         if replies:
             channel = self._services.channels[channel_of(lease.conversation)]
@@ -310,7 +311,7 @@ class TurnRunner:
             language = self._services.language(newest)
         text = self._services.texts.get("apology.crashed", language)
         reply = Reply(text, failed=True, note=f"{reason}, see the log")
-        result = TurnResult(replies=[(reply, newest_address(events))])
+        result = TurnResult(replies=[Outgoing(reply, newest_address(events))])
         if asked:
             result.messages = (*asked, own_message(text))
         return result
@@ -341,7 +342,7 @@ class TurnRunner:
             reply = self._services.features.announce(event)
             if reply is None:
                 continue
-            result.say(reply, event.address)
+            result.say(reply, event.address, event.author_id)
             if not event.is_routine:
                 result.messages += (event.message, own_message(reply.text))
         enrich = attempt.channel.enrich
@@ -422,7 +423,7 @@ class TurnRunner:
         return head if is_head else None
 
     async def _send_late_buttons(
-        self, lease: Lease, events: Sequence[InboundEvent], replies: Sequence[tuple[Reply, str]]
+        self, lease: Lease, events: Sequence[InboundEvent], replies: Sequence[Outgoing]
     ) -> None:
         """Spend reply tokens whose time is over on buttons that fetch these replies."""
         channel = self._services.channel(lease.conversation)
@@ -430,7 +431,7 @@ class TurnRunner:
             return
         buttons = LateButtons(self._services, lease, channel)
         by_address = {event.address: event for event in events}
-        for reply, address in replies:
+        for reply, address, _ in replies:
             if not reply.free:
                 # What has joined the turn since it began has the same author. What is for one
                 # person is not pushed.
@@ -448,9 +449,9 @@ class TurnRunner:
                 answered = message.author.id
         asked = (*result.answers, *_ids_of_users(result.messages))
         turn_id, deliveries = journalled.turn_id, list[Delivery]()
-        for reply, address in result.replies:
+        for reply, address, whose in result.replies:
+            asker = whose or answered
             for part in channel.split(reply):
-                asker = part.asker or answered
                 delivery = Delivery(
                     f"{turn_id}_{len(deliveries) + 1}",
                     turn_id,

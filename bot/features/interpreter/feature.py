@@ -19,7 +19,7 @@ from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
 from bot.conversation.alerts import ALARMING
-from bot.conversation.feature import CommandContext, Feature, TurnResult
+from bot.conversation.feature import CommandContext, Feature, Outgoing, TurnResult
 from bot.conversation.journal import readable
 from bot.conversation.services import Services
 from bot.conversation.transcript_text import escaped_tags
@@ -64,7 +64,7 @@ class Interpreter(Feature):
         replies = []
         for event in events:
             if reply := await self._translate(conversation, event):
-                replies.append((reply, event.address))
+                replies.append(Outgoing(reply, event.address))
         model, asker = self._services.provider.model, events[-1].author_id
         ids = tuple(event.message.id for event in events)
         return TurnResult((), replies, model, asker=asker, answers=ids)

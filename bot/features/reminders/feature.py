@@ -51,7 +51,7 @@ class Reminders(Feature):
         text = self._services.sentence(
             f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}"
         )
-        return Reply(text, asker=event.author_id)
+        return Reply(text)
 
     async def after_turn(
         self, conversation: str, event: InboundEvent, *, failed: bool

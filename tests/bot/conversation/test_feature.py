@@ -11,6 +11,7 @@ from bot.conversation.feature import (
     AnsweredTurn,
     Feature,
     Features,
+    Outgoing,
     TurnRequest,
     TurnResult,
 )
@@ -65,7 +66,7 @@ class Overhears(Feature):
         self, conversation: str, events: Sequence[InboundEvent]
     ) -> TurnResult | None:
         texts = [event.message.text for event in events if self.word in event.message.text]
-        return TurnResult(replies=[(Reply(text), "") for text in texts]) if texts else None
+        return TurnResult(replies=[Outgoing(Reply(text), "") for text in texts]) if texts else None
 
     def help(self, conversation: str, language: str) -> str:
         return self.word
@@ -80,7 +81,7 @@ async def test_all_features_overhear_and_one_answers() -> None:
     assert await features.overhear(HERE, event)
     assert (one.heard, other.heard) == (["Bye"], ["Bye"])
     found = await features.answer_overheard(HERE, [event])
-    assert [reply.text for reply, _ in found.replies] == ["Bye"]
+    assert [one.reply.text for one in found.replies] == ["Bye"]
     assert features.help(HERE, "en") == ["Hello", "Bye"]
 
 
