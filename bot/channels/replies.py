@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +14,10 @@ from bot.transcript import FileRef, new_id
 from toolset.shown import Card
 
 PART = "."  # in ids of parts of a delivery, behind its id
+
+# Until the platform takes it, as a dead letter too; until it is refused for good; or until then
+# and as long as sending it costs nothing.
+Keep = Literal["always", "until_refused", "if_free"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +55,12 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         card: is shown below the text with its buttons, or alone if its title is the text. The text
             of one that waits for a decision says all of it in words.
         private: for one person alone, where the channel can do that.
-        fleeting: if it cannot be delivered it is dropped; it does not become a dead letter.
-        takes_back: unless None, the messages of these deliveries and the stream of the delivery's
+        keep: how long; what is not always kept becomes no dead letter, but is dropped.
+        deletes: unless None, the messages of these deliveries and the stream of the delivery's
             turn are deleted, and nothing is sent. Only for channels that can.
         files: shown below the text, or told in words where that is impossible.
         cards: shown below the text, or told in words where that is impossible.
         buttons: below the text and all else.
-        free: it is sent as long as that costs nothing, and otherwise dropped.
     """
 
     text: str
@@ -64,11 +68,10 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     note: str = ""
     replaces: str = ""
     private: bool = False
-    fleeting: bool = False
+    keep: Keep = "always"
     files: tuple[FileRef, ...] = ()
     card: ButtonCard | None = None
-    free: bool = False
-    takes_back: tuple[str, ...] | None = None
+    deletes: tuple[str, ...] | None = None
     cards: tuple[Card, ...] = ()
     buttons: tuple[Button, ...] = ()
 
@@ -77,7 +80,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         """Whether it is a text for everybody there, with nothing below it, and must not get
         lost."""
         is_more = self.replaces or self.card or self.files or self.cards or self.sayings
-        may_get_lost = self.private or self.fleeting or self.free
+        may_get_lost = self.private or self.keep != "always"
         return not (is_more or may_get_lost)
 
     @property

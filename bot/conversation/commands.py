@@ -108,8 +108,8 @@ class Commands:
         return self.sentence("command.reset", context.event)
 
     async def _forget(self, context: CommandContext) -> Reply:
-        """Say what was deleted and what Kaiwa cannot delete. The reply is fleeting, as its address
-        names a person."""
+        """Say what was deleted and what Kaiwa cannot delete. The reply becomes no dead letter, as
+        its address names a person."""
         deleted = await self._editor.forget(context.lease, context.event)
         values = {
             "conversations": deleted.conversations,
@@ -119,7 +119,7 @@ class Commands:
         reply = self.sentence("command.forget", context.event, **values)
         keeper = f"forget_elsewhere.{channel_of(context.lease.conversation)}"
         elsewhere = self._services.texts.sentences[self._language(context.event)].get(keeper, "")
-        return replace(reply, text=f"{reply.text} {elsewhere}".strip(), fleeting=True)
+        return replace(reply, text=f"{reply.text} {elsewhere}".strip(), keep="until_refused")
 
     async def _stop(self, context: CommandContext) -> Reply:
         return self.sentence(

@@ -239,7 +239,7 @@ class OutboxRelay:
         that."""
         channel = self._services.channel(conversation)
         is_awaited = delivery.address or not delivery.reply.awaited
-        is_stored = delivery.asker and is_awaited and not delivery.reply.fleeting
+        is_stored = delivery.asker and is_awaited and delivery.reply.keep == "always"
         return bool(delivery.late or (is_stored and channel and channel.expires))
 
     async def _keep(self, lease: Lease, delivery: Delivery) -> bytes | None:
@@ -283,7 +283,7 @@ class OutboxRelay:
                 late.stored_in, delivery.asker, late.id, given_up=reason
             )
             await self._alerts.notice("dead_letters", reason)
-        if delivery.reply.fleeting:
+        if delivery.reply.keep != "always":
             return await self._remove_head(lease)
         rejection = None
         if asked := await self._find_open(lease, delivery.reply.awaited):

@@ -165,7 +165,7 @@ class LateButtons:
             button = f"late_{sha256(address.encode()).hexdigest()[:32]}"
             card = card_for(event, self._services.texts, language)
             fetch = Fetch("card", language, "" if always else self._lease.conversation)
-            reply = Reply("", card=card, replaces=fetch.key, fleeting=True, free=True)
+            reply = Reply("", card=card, replaces=fetch.key, keep="if_free")
             delivery = Delivery(button, button, reply, address, asker=asker)
             if await self._store.outbox.post(self._fetches, button, encode(delivery)):
                 log.info("late.told", message=event.message.id)
@@ -241,7 +241,7 @@ class FetchPresses:
             return False
         press, fetches = event.message.id, outbox_of_presses(channel, conversation)
         key = Fetch("press", language, conversation).key
-        reply = Reply("", card=card, replaces=key, private=True, fleeting=True, free=True)
+        reply = Reply("", card=card, replaces=key, private=True, keep="if_free")
         fetch = Delivery(f"fetch_{press}", press, reply, event.address, asker=event.author_id)
         alike = b'"asker":' + encode(fetch.asker)
         bound = Bound(MOST_FETCHES, alike, MOST_OF_ASKER)
@@ -302,7 +302,7 @@ class Fetches:
         reply = with_card.reply
         if progress in ("asked", "sent"):
             text = self._texts.get(f"late.{progress}", fetch.language)
-            reply = Reply(text, private=True, fleeting=True, free=True)
+            reply = Reply(text, private=True, keep="if_free")
         return replace(delivery, reply=reply, late=LateAnswer(fetch.conversation))
 
     async def _reach(self, conversation: str, asker: str) -> Reach:

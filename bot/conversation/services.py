@@ -169,7 +169,7 @@ class Services:
         """A sentence for its reader alone where the platform can do that; it never becomes a dead
         letter."""
         text = self.sentence(key, event, **values)
-        return Reply(text, private=event.group, fleeting=True)
+        return Reply(text, private=event.group, keep="until_refused")
 
     def time_zone(self, event: InboundEvent) -> str:
         """The author's time zone; the bot's if the author's is unknown."""

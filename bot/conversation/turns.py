@@ -432,7 +432,7 @@ class TurnRunner:
         buttons = LateButtons(self._services, lease, channel)
         by_address = {event.address: event for event in events}
         for reply, address, _ in replies:
-            if not reply.free:
+            if reply.keep != "if_free":
                 # What has joined the turn since it began has the same author. What is for one
                 # person is not pushed.
                 event = by_address.get(address, events[-1])

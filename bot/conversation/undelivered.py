@@ -55,7 +55,7 @@ def is_reopened_by(delivery: Delivery, changed: Collection[str]) -> bool:
 
 def takes_back(delivery: Delivery) -> bool:
     """Whether a delivery deletes what was shown."""
-    return delivery.reply.takes_back is not None
+    return delivery.reply.deletes is not None
 
 
 def stays_without(author_id: str, raw: bytes) -> bool:
@@ -158,4 +158,4 @@ def taking_back(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -
 
 def reply_taking_back(turn_id: str, delivery_ids: tuple[str, ...] = ()) -> Reply:
     """A reply that deletes."""
-    return Reply("", replaces=turn_id, fleeting=True, takes_back=delivery_ids)
+    return Reply("", replaces=turn_id, keep="until_refused", deletes=delivery_ids)

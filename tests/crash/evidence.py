@@ -133,11 +133,9 @@ def owed(whole: Ending, record: Record, *, more_to_come: bool) -> Ending:
 
 def _shown(sent: Sequence[Delivery]) -> list[str]:
     """What people see in the end."""
-    gone = {id for delivery in sent for id in delivery.reply.takes_back or ()}
+    gone = {id for delivery in sent for id in delivery.reply.deletes or ()}
     shown = {
-        one.id: one.reply.text
-        for one in sent
-        if one.id not in gone and one.reply.takes_back is None
+        one.id: one.reply.text for one in sent if one.id not in gone and one.reply.deletes is None
     }
     return list(shown.values())
 

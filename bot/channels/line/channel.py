@@ -146,12 +146,11 @@ class Line(Channel):
             reply, self._shown_files, is_late=delivery.late is not None
         )
         messages = self._formatter.messages(reply, chat, pictures, in_words)
-        is_free = reply.free or delivery.late is not None
+        is_free = reply.keep == "if_free" or delivery.late is not None
         outbound = OutboundMessage(delivery, chat, address, messages, free=is_free)
         sent = await self._sender.send(outbound, assert_lease)
-        if (
-            not reply.fleeting
-        ):  # what tells somebody that they are forgotten must not leave their id here
+        # What tells somebody that they are forgotten must not leave their id here.
+        if reply.keep == "always":
             self._own_messages.keep(chat, sent, delivery.turn_id)
         self._traffic.record_delivery(self._clock())
 

@@ -125,7 +125,7 @@ class Formatter:
 
     def _more(self, reply: Reply, chat: Chat, language: str) -> str:
         """What stands where a text is cut. Nobody could go on with a translation."""
-        if reply.free:
+        if reply.keep == "if_free":
             return "…"
         return self._texts.get("line.more_group" if chat.is_group else "line.more", language)
 

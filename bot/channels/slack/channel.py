@@ -178,7 +178,7 @@ class Slack(Channel):
             OutboundMessage(conversation, address, delivery, assert_lease)
         )
         if (
-            delivery.reply.takes_back is not None
+            delivery.reply.deletes is not None
         ):  # nobody goes on with a turn that a dead process has shown
             self._presence.buttons.remove_stop_button(address.channel, address.thread or address.ts)
         if not delivery.reply.buttons:  # such as the answer to /stop, for which no turn is shown
@@ -251,7 +251,7 @@ class Slack(Channel):
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size; each file and a card with buttons are messages of
         their own."""
-        if reply.takes_back is not None or reply.awaited:
+        if reply.deletes is not None or reply.awaited:
             return [reply]
         texts = split_markdown(reply.text, LIMIT)
         *above, last = replace(reply, files=(), card=None).in_parts(texts)

@@ -67,8 +67,8 @@ class Sender:
 
     async def _deliver(self, outbound: OutboundMessage) -> int | None:
         reply = outbound.reply
-        if reply.takes_back is not None:
-            await self._take_back(outbound, reply.takes_back)
+        if reply.deletes is not None:
+            await self._take_back(outbound, reply.deletes)
             return None
         if reply.card and reply.awaited:
             await self._answers.discard(outbound)

@@ -80,7 +80,7 @@ class Feedback(Feature):
         is_new = await self._ratings.keep(rating)
         if is_new:
             thanks, press = (
-                Reply("", replaces=THANKS, private=True, fleeting=True),
+                Reply("", replaces=THANKS, private=True, keep="until_refused"),
                 event.message.id,
             )
             delivery = Delivery(

@@ -135,7 +135,7 @@ class Interpreter(Feature):
         is_whole = text and response.stop_reason == "end_turn" and SILENT not in text
         if not is_whole or await self._is_taken_back(conversation, event):
             return None
-        return Reply(text, fleeting=True, free=True)
+        return Reply(text, keep="if_free")
 
     async def _is_taken_back(self, conversation: str, event: InboundEvent) -> bool:
         """Whether the message was taken back while it was translated."""

@@ -37,7 +37,7 @@ class Votes:
             return False
         conversation = channel.side_conversation(conversation, PURPOSE)
         poll_id, press_id = pressed[1], event.message.id
-        shows = Reply("", replaces=poll_id, private=True, fleeting=True, free=True)
+        shows = Reply("", replaces=poll_id, private=True, keep="if_free")
         delivery = Delivery(f"{poll_id}_{press_id}", press_id, shows, event.address)
         outcome = await self._polls.press(
             conversation,
@@ -58,7 +58,7 @@ class Votes:
         poll = await read_poll(self._polls, conversation, poll_id)
         language = poll.language if isinstance(poll, Poll) else self._services.defaults.language
         text = self._texts.get(f"poll.{outcome}", language)
-        reply = Reply(text, private=True, fleeting=True, free=True)
+        reply = Reply(text, private=True, keep="if_free")
         # Once a minute for each person: in a LINE group everybody reads it.
         notice = f"{poll_id}_{outcome}_{event.author_id}_{event.message.at // MINUTE_MS}"
         delivery = Delivery(notice, event.message.id, reply, event.address)

@@ -56,7 +56,7 @@ WORDS = (
     "Japan."
 )
 LATER = "1700000030.000100"
-BACK = Reply("", replaces="turn", fleeting=True, takes_back=("turn_1", "turn_2", "turn_3"))
+BACK = Reply("", replaces="turn", keep="until_refused", deletes=("turn_1", "turn_2", "turn_3"))
 ADDRESS = write_address(Address(CHANNEL, TS, TS, user=USER, team=TEAM))
 TARO = f"U{'2' * 32}"
 

@@ -102,7 +102,7 @@ async def test_among_others_no_button_speaks(fake: LineFake, rig: Rig, reply: Re
             Reply("言葉。" * 9_000),
             "続きがあります。メンションを付けて「続きは？」と送ってください。",
         ),
-        (Reply("word " * 5_000, fleeting=True, free=True), "word\n\n…"),
+        (Reply("word " * 5_000, keep="if_free"), "word\n\n…"),
     ],
 )
 async def test_among_others_it_says_what_is_heard(

@@ -134,7 +134,7 @@ async def test_people_see_and_delete_their_facts(store: Store, listing: str, del
     await say(harness, "I", "m1")
     for number, command in enumerate((listing, deletion, deletion, listing), 2):
         await say(harness, command, f"m{number}")
-    assert [delivery.reply.fleeting for delivery in harness.box.delivered] == [
+    assert [delivery.reply.keep != "always" for delivery in harness.box.delivered] == [
         False,
         True,
         True,

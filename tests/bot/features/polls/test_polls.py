@@ -95,7 +95,7 @@ async def test_a_press_starts_no_turn(store: Store) -> None:
     await harness.runner.process(HERE)
     shown = harness.box.delivered[1].reply
     assert shown.card == replace(poll, counts=(0, 1), voters=1).card(texts())
-    assert (shown.replaces, shown.private, shown.fleeting) == (poll.id, True, True)
+    assert (shown.replaces, shown.private, shown.keep) == (poll.id, True, "if_free")
     assert (len(harness.box.delivered), len(harness.model.requests)) == (2, 2)
 
 

@@ -387,7 +387,8 @@ async def test_the_list_is_everybodys_own(store: Store) -> None:
     listed = (await stage.say("リマインダー", "m2", group=True))[0].split("\n")
     assert listed[1] == "・2027-01-04 07:00、繰り返し（FREQ=DAILY）：水を飲む"
     assert "no reminders here" in (await stage.say("/reminders", "m3", Author("u2"), group=True))[0]
-    assert all(one.reply.private and one.reply.fleeting for one in stage.harness.box.delivered[1:])
+    listings = [one.reply for one in stage.harness.box.delivered[1:]]
+    assert all(one.private and one.keep == "until_refused" for one in listings)
     assert not any("リマインダー" in words for words in await stage.harness.past())
 
 
