@@ -46,8 +46,8 @@ class Reply(Struct, frozen=True, omit_defaults=True):
 
     Attributes:
         text: Markdown of the model, or a sentence of the catalogue.
-        failed: the text is an apology.
-        note: cause and fix, for channels whose reader is the operator.
+        failure: cause and fix, for channels whose reader is the operator. With it the text is an
+            apology.
         replaces: key of a card that has been decided; the text takes the place of its buttons. A
             channel that cannot change a sent message sends nothing. Key of ``card``: it has
             changed; a channel that cannot change a message sends its words. Other keys name what a
@@ -64,8 +64,7 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     """
 
     text: str
-    failed: bool = False
-    note: str = ""
+    failure: str = ""
     replaces: str = ""
     private: bool = False
     keep: Keep = "always"

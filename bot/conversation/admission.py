@@ -167,8 +167,8 @@ class Admission:
         if event.is_reminder:
             key = "routine" if event.is_routine else "reminder"
             text = self._sentence(key, language, text=text_of(event), refusal=text)
-        note = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
-        return Reply(text, failed=True, note=note)
+        failure = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
+        return Reply(text, failure=failure)
 
     def _line(self, used: Balance, language: str) -> str:
         counter, spent = used.counter, used.spent

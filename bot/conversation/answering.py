@@ -213,9 +213,9 @@ class Answerer:
                 await watcher.show(AnswerRestarted())
                 return TurnResult()
             is_routine = any(event.is_routine for event in events)
-            is_said_by_model = not (reply.failed or turn.stopped or is_routine)
+            is_said_by_model = not (reply.failure or turn.stopped or is_routine)
             may_be_reopened = is_said_by_model and inbound.may_be_edited
-            model = "" if reply.failed or turn.stopped else turn.model
+            model = "" if reply.failure or turn.stopped else turn.model
             answered = AnsweredTurn(conversation, attempt.turn_id, turn.added, model)
             shown = await self._services.features.after_answer(answered, reply)
             # The model may stay silent.
@@ -346,7 +346,7 @@ class Answerer:
             apology = f"{_with_closed_fence(shown)}\n\n{mark}"
         # Recorded by the commit only: after a crash the turn goes on, and may succeed.
         turn.restore(RecordedResponse(own_message(apology), "end_turn"))
-        return Reply(apology, failed=not stopped, note="" if stopped else cause)
+        return Reply(apology, failure="" if stopped else cause or failure)
 
     def _reply(self, turn: Turn, answer: Message) -> Reply:
         """The answer as people see it; one without text where the model stays silent, as it may

@@ -82,7 +82,7 @@ class TurnResult:
     @property
     def failed(self) -> bool:
         """Whether an apology takes the place of an answer."""
-        return any(one.reply.failed for one in self.replies)
+        return any(one.reply.failure for one in self.replies)
 
     def say(self, reply: Reply, address: str, asker: str = "") -> None:
         """Add a reply."""

@@ -310,7 +310,7 @@ class TurnRunner:
         for newest in await channel.enrich(lease.conversation, events[-1:], is_new=False):
             language = self._services.language(newest)
         text = self._services.texts.get("apology.crashed", language)
-        reply = Reply(text, failed=True, note=f"{reason}, see the log")
+        reply = Reply(text, failure=f"{reason}, see the log")
         result = TurnResult(replies=[Outgoing(reply, newest_address(events))])
         if asked:
             result.messages = (*asked, own_message(text))

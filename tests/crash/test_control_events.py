@@ -148,7 +148,7 @@ async def check(conversation: Private, pair: tuple[str, str], last: Process) -> 
         requests = process.harness.model.requests
         asked = [message.text for request in requests for message in request.messages]
         shown = [delivery.reply.text for delivery in process.delivered]
-        assert [one.reply.text for one in process.delivered if one.reply.failed] == [], where
+        assert [one.reply.text for one in process.delivered if one.reply.failure] == [], where
         assert [word for word in gone if word in asked] == [], where
         assert [text for text in shown if any(word in text for word in gone)] == [], where
 

@@ -289,7 +289,7 @@ class Turn:
         """Deliver the reply; with a note, the turn has failed."""
         results = [result for message in self._added for result in message.results]
         beside = cards_of(results), choices_of(results)
-        reply = Reply(text, failed=bool(note), note=note, files=self._files)
+        reply = Reply(text, failure=note, files=self._files)
         await self._deliver(replace(reply, cards=beside[0], buttons=say_buttons(beside[1])))
 
     async def refuses(self, text: str) -> None:

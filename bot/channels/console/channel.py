@@ -269,8 +269,8 @@ class Console(Channel):
         event: LiveEvent = Answered(
             delivery.turn_id,
             reply.text,
-            reply.failed,
-            note=reply.note,
+            bool(reply.failure),
+            note=reply.failure,
             files=files,
             cards=reply.cards,
             buttons=reply.sayings,

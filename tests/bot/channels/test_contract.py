@@ -191,14 +191,12 @@ async def test_what_belongs_to_an_approval_is_delivered_or_waits(
 
 
 async def test_portions_lose_no_words(case: tuple[str, Opening, str, str]) -> None:
-    """However a long reply is cut, all of it is sent, with its note and its failure."""
+    """However a long reply is cut, all of it is sent, with its failure."""
     _, opened, _, _ = case
-    reply = Reply(
-        "\n\n".join(f"paragraph {number}" for number in range(3_000)), failed=True, note="why"
-    )
+    reply = Reply("\n\n".join(f"paragraph {number}" for number in range(3_000)), failure="why")
     async with opened() as channel:
         split = channel.split(reply)
     assert " ".join(" ".join(portion.text for portion in split).split()) == " ".join(
         reply.text.split()
     )
-    assert {(portion.failed, portion.note) for portion in split} == {(True, "why")}
+    assert {portion.failure for portion in split} == {"why"}

@@ -79,8 +79,8 @@ async def test_the_third_failure_is_the_last(
         await rested(harness, redis)
     [delivery] = harness.box.delivered
     assert delivery.reply.text.startswith(apology)
-    assert (delivery.address, delivery.reply.failed) == ("token-1", True)
-    assert delivery.reply.note == "failed 3 times: ZeroDivisionError, see the log"
+    assert delivery.address == "token-1"
+    assert delivery.reply.failure == "failed 3 times: ZeroDivisionError, see the log"
     [letter] = await letters(store)
     event = InboundEvent(words("m1", text), "token-1")
     assert (letter.reason, letter.arrivals) == (

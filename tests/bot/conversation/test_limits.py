@@ -102,9 +102,7 @@ async def test_beyond_a_limit_one_kind_sentence_and_no_model(
     assert await receive(harness, message_event("もう一度", "m3")) == [japanese]
     assert len(harness.model.requests) == 1
     assert (await harness.past())[2:] == [UNREAD.text, english, UNREAD.text, japanese]
-    refused = harness.box.delivered[-1].reply
-    assert refused.failed
-    assert "the limit in " in refused.note
+    assert "the limit in " in harness.box.delivered[-1].reply.failure
     assert await store.leases.due(10) == []
 
 

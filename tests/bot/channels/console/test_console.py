@@ -123,7 +123,7 @@ async def test_everything_else_is_taken(rig: Rig, text: str) -> None:
 async def test_who_watches_sees_the_turn_and_its_end(rig: Rig) -> None:
     """The end comes after the words, however quickly it follows."""
     channel: Channel = rig.console
-    reply = Reply("It is sunny.", failed=True, note="cause and fix")
+    reply = Reply("It is sunny.", failure="cause and fix")
     async with rig.console.watch(HERE) as events, channel.live_view(HERE, "") as watcher:
         await watcher.show(AnswerText("It is sunny."))
         await channel.deliver(HERE, Delivery("delivery_1", "turn_1", reply), ours)

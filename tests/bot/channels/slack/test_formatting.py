@@ -16,8 +16,8 @@ from tests.fakes.kv import LocalKeyValue
 def test_a_reply_becomes_portions_with_its_other_marks() -> None:
     """Each is a delivery of its own."""
     slack = Slack(Config(), slack_host(Inbox(), LocalKeyValue()))
-    portions = slack.split(Reply("a" * LIMIT + "\n\nb", failed=True, note="why"))
-    assert portions == [Reply("a" * LIMIT, True, "why"), Reply("b", True, "why")]
+    portions = slack.split(Reply("a" * LIMIT + "\n\nb", failure="why"))
+    assert portions == [Reply("a" * LIMIT, "why"), Reply("b", "why")]
 
 
 @pytest.mark.parametrize("label", ["", "|here", f"|{'x' * 300}", "|two\nlines"])
