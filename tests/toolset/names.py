@@ -14,7 +14,6 @@ OF_FEATURES = re.findall(
 )
 ALWAYS_ON = [
     "calculate",
-    "cancel_reminder",
     "convert_currency",
     "convert_units",
     "get_current_time",
@@ -23,10 +22,8 @@ ALWAYS_ON = [
     "get_news",
     "get_warnings",
     "get_weather",
-    "list_reminders",
     "offer_choices",
     "read_web_page",
-    "set_reminder",
     "wikipedia",
     *OF_FEATURES,
 ]
