@@ -56,8 +56,6 @@ class Reply(Struct, frozen=True, omit_defaults=True):
             of one that waits for a decision says all of it in words.
         private: for one person alone, where the channel can do that.
         keep: how long; what is not always kept becomes no dead letter, but is dropped.
-        deletes: unless None, the messages of these deliveries and the stream of the delivery's
-            turn are deleted, and nothing is sent. Only for channels that can.
         files: shown below the text, or told in words where that is impossible.
         cards: shown below the text, or told in words where that is impossible.
         buttons: below the text and all else.
@@ -70,7 +68,6 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     keep: Keep = "always"
     files: tuple[FileRef, ...] = ()
     card: ButtonCard | None = None
-    deletes: tuple[str, ...] | None = None
     cards: tuple[Card, ...] = ()
     buttons: tuple[Button, ...] = ()
 
@@ -148,6 +145,8 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
         brings: ids of kept deliveries that answer no message, as reminders; their texts stand above
             this one's. Only while it is sent, not in the outbox.
         may_be_reopened: a change of one of ``answers`` reopens its turn.
+        deletes: unless None, the messages of these deliveries and the stream of the turn are
+            deleted, and nothing is sent. Only for channels that can.
     """
 
     id: str
@@ -165,6 +164,7 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     more_late: bool = False
     brings: tuple[str, ...] = ()
     may_be_reopened: bool = False
+    deletes: tuple[str, ...] | None = None
 
     def in_parts(self, texts: Sequence[str]) -> list[Delivery]:
         """The delivery as several with these texts, none of them attempted.

@@ -52,11 +52,13 @@ class Outgoing(NamedTuple):
     Attributes:
         asker: id of the person whose reminder it is; empty for an answer, which is for whom the
             turn answers.
+        deletes: nothing is said: what the turn has streamed is deleted.
     """
 
     reply: Reply
     address: str
     asker: str = ""
+    deletes: bool = False
 
 
 @dataclass(slots=True)

@@ -38,7 +38,7 @@ from bot.conversation.reopening import reopen
 from bot.conversation.services import Services
 from bot.conversation.triage import ParsedEvent, parse, triage
 from bot.conversation.turn_entry import encode_turn
-from bot.conversation.undelivered import reply_taking_back, withdraw_answers
+from bot.conversation.undelivered import nothing_to_say, withdraw_answers
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import span
@@ -154,8 +154,9 @@ class TurnRunner:
             is_begun = events or attempt.journalled.is_resumed
             if attempt.channel.takes_back and is_begun and not result.replies:
                 # Nobody gets an answer: what this attempt or an earlier one has streamed goes.
-                back = reply_taking_back(attempt.turn_id)
-                result.say(back, newest_address(journal.all_events))
+                nothing = nothing_to_say(attempt.turn_id)
+                back = Outgoing(nothing, newest_address(journal.all_events), deletes=True)
+                result.replies.append(back)
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
             await attempt.inbound.finish()
             if result.failed:
@@ -431,7 +432,7 @@ class TurnRunner:
             return
         buttons = LateButtons(self._services, lease, channel)
         by_address = {event.address: event for event in events}
-        for reply, address, _ in replies:
+        for reply, address, *_ in replies:
             if reply.keep != "if_free":
                 # What has joined the turn since it began has the same author. What is for one
                 # person is not pushed.
@@ -449,9 +450,9 @@ class TurnRunner:
                 answered = message.author.id
         asked = (*result.answers, *_ids_of_users(result.messages))
         turn_id, deliveries = journalled.turn_id, list[Delivery]()
-        for reply, address, whose in result.replies:
+        for reply, address, whose, is_deletion in result.replies:
             asker = whose or answered
-            for part in channel.split(reply):
+            for part in [reply] if is_deletion else channel.split(reply):
                 delivery = Delivery(
                     f"{turn_id}_{len(deliveries) + 1}",
                     turn_id,
@@ -461,6 +462,7 @@ class TurnRunner:
                     answers=asked,
                     more_late=asker in journalled.late_askers,
                     may_be_reopened=result.may_be_reopened,
+                    deletes=() if is_deletion else None,
                 )
                 deliveries.append(delivery)
         return deliveries

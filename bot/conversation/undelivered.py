@@ -55,7 +55,7 @@ def is_reopened_by(delivery: Delivery, changed: Collection[str]) -> bool:
 
 def takes_back(delivery: Delivery) -> bool:
     """Whether a delivery deletes what was shown."""
-    return delivery.reply.deletes is not None
+    return delivery.deletes is not None
 
 
 def stays_without(author_id: str, raw: bytes) -> bool:
@@ -153,9 +153,10 @@ def taking_back(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -
     """The delivery that deletes what a turn has shown: its stream, and the messages of so many
     deliveries."""
     ids = tuple(f"{turn_id}_{number}" for number in range(1, deliveries + 1))
-    return Delivery(f"{turn_id}_back", turn_id, reply_taking_back(turn_id, ids), address)
+    nothing = nothing_to_say(turn_id)
+    return Delivery(f"{turn_id}_back", turn_id, nothing, address, deletes=ids)
 
 
-def reply_taking_back(turn_id: str, delivery_ids: tuple[str, ...] = ()) -> Reply:
-    """A reply that deletes."""
-    return Reply("", replaces=turn_id, keep="until_refused", deletes=delivery_ids)
+def nothing_to_say(turn_id: str) -> Reply:
+    """The reply of a delivery that deletes what a turn has shown."""
+    return Reply("", replaces=turn_id, keep="until_refused")

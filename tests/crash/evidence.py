@@ -133,10 +133,8 @@ def owed(whole: Ending, record: Record, *, more_to_come: bool) -> Ending:
 
 def _shown(sent: Sequence[Delivery]) -> list[str]:
     """What people see in the end."""
-    gone = {id for delivery in sent for id in delivery.reply.deletes or ()}
-    shown = {
-        one.id: one.reply.text for one in sent if one.id not in gone and one.reply.deletes is None
-    }
+    gone = {id for delivery in sent for id in delivery.deletes or ()}
+    shown = {one.id: one.reply.text for one in sent if one.id not in gone and one.deletes is None}
     return list(shown.values())
 
 

@@ -177,9 +177,7 @@ class Slack(Channel):
         shown_at = await self._sender.send(
             OutboundMessage(conversation, address, delivery, assert_lease)
         )
-        if (
-            delivery.reply.deletes is not None
-        ):  # nobody goes on with a turn that a dead process has shown
+        if delivery.deletes is not None:  # nobody goes on with a turn that a dead process has shown
             self._presence.buttons.remove_stop_button(address.channel, address.thread or address.ts)
         if not delivery.reply.buttons:  # such as the answer to /stop, for which no turn is shown
             self._presence.buttons.remove_left_button(conversation, address.channel)
@@ -251,7 +249,7 @@ class Slack(Channel):
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size; each file and a card with buttons are messages of
         their own."""
-        if reply.deletes is not None or reply.awaited:
+        if reply.awaited:
             return [reply]
         texts = split_markdown(reply.text, LIMIT)
         *above, last = replace(reply, files=(), card=None).in_parts(texts)

@@ -67,8 +67,8 @@ class Sender:
 
     async def _deliver(self, outbound: OutboundMessage) -> int | None:
         reply = outbound.reply
-        if reply.deletes is not None:
-            await self._take_back(outbound, reply.deletes)
+        if (deletes := outbound.delivery.deletes) is not None:
+            await self._take_back(outbound, deletes)
             return None
         if reply.card and reply.awaited:
             await self._answers.discard(outbound)

@@ -56,8 +56,15 @@ WORDS = (
     "Japan."
 )
 LATER = "1700000030.000100"
-BACK = Reply("", replaces="turn", keep="until_refused", deletes=("turn_1", "turn_2", "turn_3"))
 ADDRESS = write_address(Address(CHANNEL, TS, TS, user=USER, team=TEAM))
+BACK = Delivery(
+    "turn_back",
+    "turn",
+    Reply("", replaces="turn", keep="until_refused"),
+    ADDRESS,
+    attempts=1,
+    deletes=("turn_1", "turn_2", "turn_3"),
+)
 TARO = f"U{'2' * 32}"
 
 
@@ -213,12 +220,9 @@ async def test_pictures_and_polls_are_deleted_too(slack: SlackFake, rig: Rig) ->
     )
     before = len(slack.messages[CHANNEL])
     for _ in range(2):
-        await rig.slack.deliver(
-            "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
-        )
+        await rig.slack.deliver("slack:x", BACK, ours)
     assert len(slack.messages[CHANNEL]) == before - 3
     assert slack.shown == ["Stays.", ""]
-    assert rig.slack.split(BACK) == [BACK]
 
 
 async def test_a_store_that_does_not_know_the_files_is_waited_for(
@@ -227,9 +231,7 @@ async def test_a_store_that_does_not_know_the_files_is_waited_for(
     """Nothing is deleted by halves for good."""
     rig.kv.away = True
     with pytest.raises(DeliverLater):
-        await rig.slack.deliver(
-            "slack:x", Delivery("turn_back", "turn", BACK, ADDRESS, attempts=1), ours
-        )
+        await rig.slack.deliver("slack:x", BACK, ours)
 
 
 # Late answers in LINE

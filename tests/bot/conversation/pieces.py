@@ -26,8 +26,6 @@ class Pieces(Mailbox):
         self.shown: dict[str, str] = {}
 
     def split(self, reply: Reply) -> list[Reply]:
-        if reply.deletes is not None:
-            return [reply]
         return [replace(reply, text=word) for word in reply.text.split()]
 
     async def deliver(
@@ -36,9 +34,9 @@ class Pieces(Mailbox):
         if doing := self.meanwhile.pop(delivery.reply.text, None):
             await doing()
         shown_at = await super().deliver(conversation, delivery, assert_lease)
-        if delivery.reply.deletes is None:
+        if delivery.deletes is None:
             self.shown[delivery.id] = delivery.reply.text
-        for delivery_id in delivery.reply.deletes or ():
+        for delivery_id in delivery.deletes or ():
             self.shown.pop(delivery_id, None)
         return shown_at
 

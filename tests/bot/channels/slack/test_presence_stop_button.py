@@ -92,8 +92,9 @@ async def test_the_button_of_a_dead_process_goes_with_the_message_that_is_taken_
     """Nobody goes on with that turn, and Slack would show the button for an hour."""
     async with open_rig(fake) as rig:
         rig.kv.stored[NOTE], fake.sessions[CHANNEL, TS] = TS.encode(), "processing"
-        back = Reply("", replaces="turn", keep="until_refused", deletes=())
-        await rig.slack.deliver(THREAD, Delivery("turn_back", "turn", back, HERE, attempts=1), ours)
+        back = Reply("", replaces="turn", keep="until_refused")
+        deletion = Delivery("turn_back", "turn", back, HERE, attempts=1, deletes=())
+        await rig.slack.deliver(THREAD, deletion, ours)
         await rig.slack.tasks.join()
         assert fake.sessions == {(CHANNEL, TS): "active"}
         assert rig.kv.stored[NOTE] == b""

@@ -115,7 +115,7 @@ async def test_cards_alone_are_taken_back_with_their_question(fake: SlackFake, r
     """The message that was asked about is gone."""
     async with begun_turn(rig, called()):
         await until(lambda: cards(fake) == [("天気", "in_progress")])
-    await deliver(rig, changed(ANSWER, reply=Reply("", replaces="turn", deletes=())))
+    await deliver(rig, changed(ANSWER, reply=Reply("", replaces="turn"), deletes=()))
     assert fake.shown == []
 
 
