@@ -256,3 +256,20 @@ async def test_words_typed_before_a_reload_are_still_there(browser: Browser) -> 
         await page.locator("#box").fill("Half a thou")
         await page.reload()
         await expect(page.locator("#box")).to_have_value("Half a thou")
+
+
+async def test_what_leaves_nothing_in_the_history_does_not_wait_after_a_reload(
+    browser: Browser,
+) -> None:
+    """A command such as /memory was answered, and nobody thinks about it any more."""
+    async with Site().open() as site, visit(browser, site.url) as page:
+        await say(page, "/memory")
+        turn = await site.turn()
+        await turn.tells("You have asked me to remember nothing here.")
+        answer = "answer: You have asked me to remember nothing here."
+        await expect_thread(page, "user: /memory", answer)
+        await page.reload()
+        await expect(page.locator("#welcome")).to_be_visible()
+        await say(page, "Hello")
+        await (await site.turn()).answers("Good morning.")
+        await expect_thread(page, "user: Hello", "answer: Good morning.")

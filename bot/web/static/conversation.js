@@ -14,7 +14,8 @@ export class Conversation {
     this.turns = []; // { id, users: [ids], segments: [{text} | {call}], gap, over, reply }
     this.endings = new Map(); // last user id of a turn → how it ended, as far as the history does not say
     this.durations = new Map(); // tool call id → ms
-    this.sent = readSent(id); // { id, text, files, at, accepted, dismissed }
+    // { id, text, files, at, accepted, dismissed, answered }; what was answered is in the history, or nowhere
+    this.sent = readSent(id).filter((message) => !message.answered);
     this.questions = new Map(); // tool call id → { id, tool, shown, until, remarks, pressed, over, outcome }
     this.cards = new Map(); // key → { key, title, rows, note, buttons }
   }
@@ -198,6 +199,8 @@ export class Conversation {
   end({ turn_id: id, text, failed, note, ...beside }) {
     const turn = this.turns.find((candidate) => candidate.id === id) ?? this.turns.find((candidate) => !candidate.over);
     const { users } = turn ?? { users: this.pending.map((message) => message.id) };
+    for (const message of this.sent) message.answered ||= users.includes(message.id);
+    this.storeSent();
     const { files = [], cards = [], buttons = [] } = beside;
     const ending = { text, failed: Boolean(failed), note: note ?? "", files, cards, buttons };
     if (users.length) this.endings.set(users.at(-1), ending);
