@@ -38,7 +38,7 @@ SILENT = "[silent]"  # an answer that is not sent; nobody ever sees it
 _decode = Decoder(Message).decode
 
 
-class PastBackground(Feature):
+class DeletesBackground(Feature):
     """The feature where GROUP_MEMORY is off: what was kept while it was on can be deleted."""
 
     purged = (KIND,)
@@ -49,7 +49,7 @@ class PastBackground(Feature):
         self.kept = {KIND: self._stored.withdraw}
 
 
-class Background(PastBackground):
+class Background(DeletesBackground):
     """The feature (``bot.conversation.feature.Feature``)."""
 
     async def overhear(self, conversation: str, event: InboundEvent) -> bool:
@@ -142,10 +142,10 @@ def _read(body: bytes) -> Message | None:
         return None
 
 
-def as_wanted(services: Services) -> Feature:
-    """The feature as GROUP_MEMORY wants it."""
-    kind = Background if services.defaults.group_memory else PastBackground
+def create(services: Services) -> Feature:
+    """The feature, with GROUP_MEMORY on or off."""
+    kind = Background if services.defaults.group_memory else DeletesBackground
     return kind(services)
 
 
-FEATURE = as_wanted
+FEATURE = create
