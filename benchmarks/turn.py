@@ -30,10 +30,10 @@ from bot.agent.loop import Agent
 from bot.channels import InboundEvent
 from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
-from bot.conversation.history import read_history
-from bot.conversation.intake import Intake
-from bot.conversation.journal import read_open_card
-from bot.conversation.runner import build
+from bot.pipeline.accept import Intake
+from bot.pipeline.history import read_history
+from bot.pipeline.journal import read_open_card
+from bot.pipeline.runner import build
 from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.client import Gemini
 from bot.store import open_store

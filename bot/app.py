@@ -30,23 +30,23 @@ from bot.channels.console.uploads import MOST_UPLOAD
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
 from bot.checks import CheckResult
-from bot.conversation.alerts import Alerts
-from bot.conversation.feature import Features
-from bot.conversation.history import read_history
-from bot.conversation.intake import Intake
-from bot.conversation.journal import read_open_card
-from bot.conversation.overviews import PersonalOverviews
-from bot.conversation.refusals import Refusals
-from bot.conversation.review import Reviewers
-from bot.conversation.runner import ConversationRunner, build
-from bot.conversation.services import ConversationSettings, Start
-from bot.conversation.services import Services as ConversationServices
-from bot.conversation.summarizer import Summarizer
 from bot.errors import SettingsError, StoreUnavailable
 from bot.features.registry import load_features
 from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
+from bot.pipeline.accept import Intake
+from bot.pipeline.alerts import Alerts
+from bot.pipeline.feature import Features
+from bot.pipeline.history import read_history
+from bot.pipeline.journal import read_open_card
+from bot.pipeline.overviews import PersonalOverviews
+from bot.pipeline.refusals import Refusals
+from bot.pipeline.review import Reviewers
+from bot.pipeline.runner import ConversationRunner, build
+from bot.pipeline.services import ConversationSettings, Start
+from bot.pipeline.services import Services as ConversationServices
+from bot.pipeline.summarizer import Summarizer
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.providers.registry import open_models, open_reviewers
 from bot.settings import Settings, config_beside

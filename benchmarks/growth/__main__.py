@@ -27,7 +27,7 @@ from benchmarks.whole.store import Store, one_server
 from benchmarks.whole.tables import ONE_RUN, heading, number, table
 from bot.channels import InboundEvent
 from bot.clock import now_ms
-from bot.conversation.edits import Forgotten, HistoryEditor
+from bot.pipeline.edits import Forgotten, HistoryEditor
 from bot.store import Store as OpenStore
 from bot.store import open_store
 from bot.transcript import Author, Message, Text

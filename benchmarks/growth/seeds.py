@@ -12,7 +12,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from bot.clock import now_ms
-from bot.conversation.history import FULL, KEEP, KEEP_TURNS, READ_TURNS
+from bot.pipeline.history import FULL, KEEP, KEEP_TURNS, READ_TURNS
 from bot.store.keys import DAY_S, SEEN_S, Keys, digest_of, index_key, kv_key
 from bot.transcript import Message, Summary, Text, TurnRecord, encode, new_id
 from tests.fakes.line_events import BOT

@@ -15,11 +15,11 @@ from msgspec import Struct
 from bot.agent.loop import Agent
 from bot.agent.turn import ActingCall, ApprovalDecision, Turn, TurnContext, TurnStep, TurnUpdate
 from bot.channels import InboundEvent
-from bot.conversation.inbound import context_line
 from bot.errors import ModelError, TurnFailed
 from bot.evals.judge import judge
 from bot.evals.questions import Question
 from bot.live_events import NoWatcher
+from bot.pipeline.prepare import context_line
 from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, new_id
 
 # A Friday, on the clock of whoever asks.

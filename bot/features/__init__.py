@@ -1,5 +1,5 @@
 """Features: what people can do beyond asking and being answered, one folder each.
 
 ``registry`` lists them. A feature hangs into the pipeline by the hooks of
-``bot.conversation.feature``; features do not know each other.
+``bot.pipeline.feature``; features do not know each other.
 """

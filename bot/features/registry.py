@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from bot.conversation.feature import Feature
-from bot.conversation.services import Services
+from bot.pipeline.feature import Feature
+from bot.pipeline.services import Services
 
 FEATURES: tuple[str, ...] = (
     "feedback",

@@ -9,10 +9,10 @@ from typing import Literal
 from msgspec import DecodeError, Struct
 
 from bot.checks import CheckResult, ago
-from bot.conversation.delivery import reset_attempts
-from bot.conversation.journal import decode_event
-from bot.conversation.undelivered import decode_delivery
 from bot.errors import BadInput
+from bot.pipeline.deliver import reset_attempts
+from bot.pipeline.journal import decode_event
+from bot.pipeline.undelivered import decode_delivery
 from bot.store import DeadLetter, DeadLetters, Store
 from bot.terminal import printable
 from bot.transcript import channel_of

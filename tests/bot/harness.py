@@ -16,17 +16,17 @@ from bot.agent.loop import Agent
 from bot.channels import AssertLease, ButtonCard, Channel, Delivery, InboundEvent
 from bot.channels.inbound import APPROVE, REJECT
 from bot.clock import Days
-from bot.conversation.history import read_history
-from bot.conversation.intake import Intake
-from bot.conversation.journal import read_open_question
-from bot.conversation.limits import Limits
-from bot.conversation.questions import Question, card_of
-from bot.conversation.review import Reviewers
-from bot.conversation.runner import build
-from bot.conversation.services import ConversationSettings, Policy
-from bot.conversation.summarizer import Summarizer
 from bot.features.registry import load_features
 from bot.live_events import LiveEvent
+from bot.pipeline.accept import Intake
+from bot.pipeline.history import read_history
+from bot.pipeline.journal import read_open_question
+from bot.pipeline.limits import Limits
+from bot.pipeline.questions import Question, card_of
+from bot.pipeline.review import Reviewers
+from bot.pipeline.runner import build
+from bot.pipeline.services import ConversationSettings, Policy
+from bot.pipeline.summarizer import Summarizer
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics

@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from bot.channels.registry import check_channels
-from bot.conversation.limits import Limits
 from bot.errors import SettingsError
 from bot.ops.startup import start_report
+from bot.pipeline.limits import Limits
 from bot.providers import ollama, openai
 from bot.providers.registry import check_models
 from bot.settings import Settings, config_beside, load, tool_config

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 from redis.asyncio import Redis
 
 from bot.commands import SpokenCommands
-from bot.conversation.intake import Intake
+from bot.pipeline.accept import Intake
 from bot.store import Store
 from bot.telemetry import Metrics
 from tests.bot.harness import process_later, texts

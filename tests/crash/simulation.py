@@ -14,18 +14,18 @@ from msgspec.structs import replace as replaced
 
 from bot.channels import AssertLease, Delivery, InboundEvent
 from bot.commands import SpokenCommands
-from bot.conversation.approvals import DECISIONS
-from bot.conversation.cancellation import CHANGES
-from bot.conversation.intake import Intake
-from bot.conversation.services import Policy
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
+from bot.pipeline.accept import Intake
+from bot.pipeline.approvals import DECISIONS
+from bot.pipeline.cancellation import CHANGES
+from bot.pipeline.services import Policy
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.store.leases import LEASE_MS
 from bot.telemetry import Metrics
 from bot.transcript import Message, Opaque
-from tests.bot.conversation.reviewing import reviewers
 from tests.bot.harness import Harness, Mailbox, texts
+from tests.bot.pipeline.reviewing import reviewers
 from tests.bot.store.turns import key
 from tests.crash.rig import Called, CrashRig, Lookup
 from tests.fakes.cut_wire import REOPEN, Cut, CutWire

@@ -9,11 +9,11 @@ import pytest
 
 from bot.agent.loop import CANCELLED
 from bot.agent.tool_runner import INTERRUPTED
-from bot.conversation.approvals import EXPIRED, REJECTED, VETOED
-from bot.conversation.delivery import CANNOT_ASK
-from bot.conversation.services import Policy
+from bot.pipeline.approvals import EXPIRED, REJECTED, VETOED
+from bot.pipeline.deliver import CANNOT_ASK
+from bot.pipeline.services import Policy
 from bot.store import Depths, Store
-from tests.bot.conversation.reviewing import NO, YES
+from tests.bot.pipeline.reviewing import NO, YES
 from tests.crash.driver import crash_at_every_request, run
 from tests.crash.evidence import Ending, ending_of
 from tests.crash.rig import CrashRig

@@ -18,13 +18,13 @@ from bot.agent.hooks import Hook, Intervention
 from bot.agent.loop import Agent
 from bot.channels import Channel, Host
 from bot.commands import SpokenCommands
-from bot.conversation.intake import Intake
-from bot.conversation.overviews import PersonalOverviews
-from bot.conversation.runner import build
-from bot.conversation.services import ConversationSettings, Defaults
 from bot.features.memory.tools import Remember
 from bot.features.registry import load_features
 from bot.features.reminders.tools import SetReminder
+from bot.pipeline.accept import Intake
+from bot.pipeline.overviews import PersonalOverviews
+from bot.pipeline.runner import build
+from bot.pipeline.services import ConversationSettings, Defaults
 from bot.providers import MediaSupport
 from bot.store import Store
 from bot.telemetry import Metrics

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import pytest
 
-from bot.conversation.services import Defaults
+from bot.pipeline.services import Defaults
 from bot.providers import MediaSupport
 from bot.store import Store
 from tests.bot.channels.line.late_turns import held_step, late_turn

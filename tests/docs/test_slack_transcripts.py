@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from bot.conversation.services import Defaults
+from bot.pipeline.services import Defaults
 from bot.store import Store
 from tests.docs.model import Rule
 from tests.docs.pipeline import Fakes, open_pipeline

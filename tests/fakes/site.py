@@ -21,7 +21,6 @@ from bot import texts
 from bot.channels import ButtonCard, Delivery, InboundEvent, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
-from bot.conversation.questions import Question
 from bot.errors import StoreUnavailable
 from bot.live_events import (
     AnswerRestarted,
@@ -32,6 +31,7 @@ from bot.live_events import (
     ToolStarted,
     TurnStarted,
 )
+from bot.pipeline.questions import Question
 from bot.store import DeadLetter
 from bot.transcript import (
     FileRef,

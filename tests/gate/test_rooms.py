@@ -13,7 +13,7 @@ from tests.project import ROOT, files
 
 # What must know no feature, by name.
 SOURCE = ("bot", "toolset")
-PIPELINE = ("bot/conversation", "bot/agent", "bot/channels", "bot/store")
+PIPELINE = ("bot/pipeline", "bot/agent", "bot/channels", "bot/store")
 
 
 def test_the_registry_lists_every_folder() -> None:

@@ -14,9 +14,9 @@ from bot.agent.loop import Agent
 from bot.agent.provenance import Provenance
 from bot.agent.turn import Turn
 from bot.channels import InboundEvent, Take
-from bot.conversation.services import Policy
 from bot.features.lists.tools import AddToList, ShowList
 from bot.file_types import TEXT
+from bot.pipeline.services import Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import (

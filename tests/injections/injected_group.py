@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 import httpx
 
 from bot.channels import Delivery, InboundEvent
-from bot.conversation.review import Reviewers
-from bot.conversation.services import Policy
+from bot.pipeline.review import Reviewers
+from bot.pipeline.services import Policy
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Harness, decision_of

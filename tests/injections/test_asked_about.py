@@ -6,12 +6,12 @@ from __future__ import annotations
 import pytest
 
 from bot.channels import InboundEvent
-from bot.conversation.services import Policy
+from bot.pipeline.services import Policy
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.transcript import REMINDER_ID, Author, Message, Text, ToolCall
-from tests.bot.conversation.reviewing import YES, reviewers
 from tests.bot.harness import HERE, Harness, decision_of
+from tests.bot.pipeline.reviewing import YES, reviewers
 from tests.fakes.pages import HostileSite, hostile_site
 from tests.fakes.tools import Echo
 from tests.injections.addresses import SECRET, tools_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from bot.conversation.services import Defaults
+from bot.pipeline.services import Defaults
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import BACKGROUND_ID, Message, ToolCall

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.conversation.history import SUMMARY
+from bot.pipeline.history import SUMMARY
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import SUMMARY_ID, Message, ToolCall

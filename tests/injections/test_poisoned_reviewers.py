@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from bot.conversation.review import Reviewers
-from bot.conversation.services import Policy, ReviewMode
+from bot.pipeline.review import Reviewers
+from bot.pipeline.services import Policy, ReviewMode
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.telemetry import Metrics
-from tests.bot.conversation.reviewing import NO, YES
+from tests.bot.pipeline.reviewing import NO, YES
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection, corpus
 from tests.injections.injected_group import MOST_STEPS, InjectedGroup, injected_group

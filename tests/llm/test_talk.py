@@ -12,7 +12,7 @@ from bot.providers import AUTO, Provider, ToolChoice
 from bot.providers.json_mode.client import JsonMode
 from bot.providers.json_mode.response import MARKS
 from bot.telemetry import Metrics
-from tests.bot.conversation.tool_rounds import Diary
+from tests.bot.pipeline.tool_rounds import Diary
 from tests.bot.providers.asking import user
 from tests.fakes.wttr import wttr_fake
 from tests.llm.asking import PATIENCE_S, asked_at

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 from redis.asyncio import Redis
 
-from tests.bot.conversation.full_store import TURNS, at_most, fill, lengths
+from tests.bot.pipeline.full_store import TURNS, at_most, fill, lengths
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 
 from bot.cli.new_tool import write_tool
 from bot.store.embedded import ValkeyServer
-from tests.bot.conversation.full_store import fill, lengths
+from tests.bot.pipeline.full_store import fill, lengths
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.gemini_answers import Answer, answer_of, failure, signed
 from tests.fakes.line import LineFake

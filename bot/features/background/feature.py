@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from bot.agent.turn import with_edit
 from bot.channels import InboundEvent
 from bot.clock import now_ms, usable_zone
-from bot.conversation.feature import Feature, TurnRequest
-from bot.conversation.services import Services
-from bot.conversation.transcript_text import name_of
 from bot.features.background.store import BACKGROUND_S, KIND, StoredBackground
 from bot.file_types import kind_of
+from bot.pipeline.feature import Feature, TurnRequest
+from bot.pipeline.services import Services
+from bot.pipeline.transcript_text import name_of
 from bot.safe_text.quotations import json_line
 from bot.texts import PLACEHOLDER
 from bot.transcript import BACKGROUND_ID, UNREADABLE, Author, Media, Message, Part, Text, encode
@@ -50,7 +50,7 @@ class DeletesBackground(Feature):
 
 
 class Background(DeletesBackground):
-    """The feature (``bot.conversation.feature.Feature``)."""
+    """The feature (``bot.pipeline.feature.Feature``)."""
 
     async def overhear(self, conversation: str, event: InboundEvent) -> bool:
         """Keep the message; no turn takes it."""

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from bot.channels import Button, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
-from bot.conversation.feature import AnsweredTurn, Feature
-from bot.conversation.services import Services
 from bot.features.feedback.ratings import Rating, Ratings
 from bot.features.feedback.store import KIND, StoredRatings
+from bot.pipeline.feature import AnsweredTurn, Feature
+from bot.pipeline.services import Services
 from bot.texts import language_of
 from bot.transcript import Author, Message, encode
 
@@ -24,7 +24,7 @@ MODEL_CAP = 100  # characters
 
 
 class Feedback(Feature):
-    """The feature (``bot.conversation.feature.Feature``)."""
+    """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

@@ -18,13 +18,13 @@ from bot.agent.single_request import read_response
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
-from bot.conversation.alerts import ALARMING
-from bot.conversation.feature import CommandContext, Feature, Outgoing, TurnResult
-from bot.conversation.journal import readable
-from bot.conversation.services import Services
-from bot.conversation.transcript_text import escaped_tags
 from bot.errors import ModelError
 from bot.features.interpreter.store import KIND, Languages
+from bot.pipeline.alerts import ALARMING
+from bot.pipeline.feature import CommandContext, Feature, Outgoing, TurnResult
+from bot.pipeline.journal import readable
+from bot.pipeline.services import Services
+from bot.pipeline.transcript_text import escaped_tags
 from bot.texts import LETTER, PLACEHOLDER
 from bot.transcript import Message, Spending, Text, new_id
 
@@ -43,7 +43,7 @@ def has_words(text: str) -> bool:
 
 
 class Interpreter(Feature):
-    """The feature (``bot.conversation.feature.Feature``)."""
+    """The feature (``bot.pipeline.feature.Feature``)."""
 
     erased = (KIND,)
 

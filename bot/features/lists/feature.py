@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bot.conversation.feature import Feature, TurnRequest
-from bot.conversation.services import Services
 from bot.features.lists.store import KIND, StoredLists
 from bot.features.lists.tool_lists import ToolLists
+from bot.pipeline.feature import Feature, TurnRequest
+from bot.pipeline.services import Services
 
 
 class Lists(Feature):
-    """The feature (``bot.conversation.feature.Feature``)."""
+    """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

@@ -10,12 +10,12 @@ from functools import partial
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, KeptItem, KeptSection, Reply
 from bot.commands import number_in
-from bot.conversation.edits import OWN, SHARED, person_of
-from bot.conversation.feature import CommandContext, Feature, TurnRequest
-from bot.conversation.services import Services
 from bot.features.memory.facts_message import facts_message
 from bot.features.memory.store import KIND, PersonFacts, erase
 from bot.features.memory.tool_facts import ToolFacts
+from bot.pipeline.edits import OWN, SHARED, person_of
+from bot.pipeline.feature import CommandContext, Feature, TurnRequest
+from bot.pipeline.services import Services
 from bot.transcript import Message
 
 DELETE = "delete"  # the action of the buttons
@@ -23,7 +23,7 @@ MOST_PLACES = 50  # whose facts are read for a page, the person's own conversati
 
 
 class Memory(Feature):
-    """The feature (``bot.conversation.feature.Feature``)."""
+    """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

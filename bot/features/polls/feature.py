@@ -8,17 +8,17 @@ from collections.abc import Collection, Sequence
 from msgspec.structs import replace
 
 from bot.channels import ButtonCard, Delivery, Reply
-from bot.conversation.feature import AnsweredTurn, Feature, TurnRequest
-from bot.conversation.services import Services
 from bot.features.polls.poll import PREFIX, PURPOSE, VOTE, Poll, read_cards, read_poll, started_in
 from bot.features.polls.store import KIND, StoredPolls
 from bot.features.polls.tool_polls import ToolPolls
 from bot.features.polls.votes import Votes
+from bot.pipeline.feature import AnsweredTurn, Feature, TurnRequest
+from bot.pipeline.services import Services
 from bot.transcript import Message
 
 
 class Polls(Feature):
-    """The feature (``bot.conversation.feature.Feature``)."""
+    """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

@@ -88,7 +88,7 @@ class StoredPolls:
 
     async def withdraw(self, person: str, entry: str) -> None:
         """Delete a poll that somebody has started; of another one, what they have voted
-        (``bot.conversation.feature.Erase``)."""
+        (``bot.pipeline.feature.Erase``)."""
         conversation, _, poll_id = entry.rpartition(" ")
         poll = {"poll": _key(conversation, poll_id)}
         arguments = [poll_id, digest_of(person) if person else ""]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from bot.channels import Delivery, InboundEvent, Reply
-from bot.conversation.services import Services
 from bot.features.polls.poll import PURPOSE, Poll, read_poll
 from bot.features.polls.store import StoredPolls
+from bot.pipeline.services import Services
 from bot.transcript import encode
 
 VALUE = re.compile(r"(poll_[0-9a-f]{32}):(\d{1,2})")  # of a button: a poll, and a number

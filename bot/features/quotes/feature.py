@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from bot.channels import InboundEvent
 from bot.clock import now_ms
-from bot.conversation.feature import Feature
-from bot.conversation.history import KEEP_TURNS, read_record
-from bot.conversation.services import Services
-from bot.conversation.transcript_text import name_of
+from bot.pipeline.feature import Feature
+from bot.pipeline.history import KEEP_TURNS, read_record
+from bot.pipeline.services import Services
+from bot.pipeline.transcript_text import name_of
 from bot.safe_text.quotations import json_line
 from bot.transcript import Author, Media, Message, Part, Quote, TurnRecord, channel_of
 
@@ -41,7 +41,7 @@ class Quoted(NamedTuple):
 
 
 class Quotes(Feature):
-    """The feature (``bot.conversation.feature.Feature``)."""
+    """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

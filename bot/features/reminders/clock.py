@@ -11,11 +11,11 @@ import asyncio
 import structlog
 
 from bot.channels import PLANNED, InboundEvent
-from bot.conversation.services import Start
 from bot.errors import StoreUnavailable
 from bot.features.reminders.personal import count_reminder
 from bot.features.reminders.recurrence import is_hourly
 from bot.features.reminders.reminder import StoredReminder, read_body
+from bot.pipeline.services import Start
 from bot.store import Alarm, Next, Store
 from bot.texts import Texts, language_for
 from bot.transcript import REMINDER_ID, Message, Text, encode

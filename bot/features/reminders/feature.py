@@ -10,20 +10,20 @@ from zoneinfo import ZoneInfo
 from bot.agent.turn import NOBODY
 from bot.channels import PLANNED, Delivery, InboundEvent, KeptItem, KeptSection, Reply
 from bot.clock import now_ms
-from bot.conversation.admission import text_of
-from bot.conversation.edits import person_of
-from bot.conversation.feature import CommandContext, Feature, TurnRequest
-from bot.conversation.services import Services
 from bot.features.reminders.clock import PUNCTUAL_S, ReminderClock, planned_time
 from bot.features.reminders.outcomes import note_arrival, note_outcome, note_refusal
 from bot.features.reminders.personal import PersonalReminders, reminders_of
 from bot.features.reminders.reminder import line_of
+from bot.pipeline.admission import text_of
+from bot.pipeline.edits import person_of
+from bot.pipeline.feature import CommandContext, Feature, TurnRequest
+from bot.pipeline.services import Services
 
 CANCEL = "cancel"  # the action of the buttons
 
 
 class Reminders(Feature):
-    """The feature (``bot.conversation.feature.Feature``)."""
+    """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

@@ -9,8 +9,8 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import InboundEvent
-from bot.conversation.services import Services
 from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder, read_body
+from bot.pipeline.services import Services
 from bot.store import Store
 from bot.transcript import REMINDER_ID, encode
 

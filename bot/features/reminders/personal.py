@@ -6,11 +6,11 @@ from functools import partial
 
 from bot.channels import InboundEvent
 from bot.clock import usable_zone
-from bot.conversation.edits import entry_of, person_of
-from bot.conversation.services import Services
-from bot.conversation.tool_stores import store_errors_for_model
 from bot.features.reminders.recurrence import is_hourly
 from bot.features.reminders.reminder import Reminder, StoredReminder, ms_of, read_body, shown
+from bot.pipeline.edits import entry_of, person_of
+from bot.pipeline.services import Services
+from bot.pipeline.tool_stores import store_errors_for_model
 from bot.store import REMINDER_S, Store
 from bot.transcript import Author, encode
 from toolset.tool import ToolError

@@ -17,7 +17,7 @@ from bot.agent.provenance import Provenance
 from bot.agent.tool_runner import CALLED_ENOUGH, ToolRunner
 from bot.live_events import ToolFinished, ToolStarted
 from bot.transcript import ToolResult, encode
-from tests.bot.conversation.tool_rounds import Round, call
+from tests.bot.pipeline.tool_rounds import Round, call
 from tests.fakes.tools import Echo, tool_map
 from toolset.tool import FOREIGN_PER_TURN, ToolContext
 

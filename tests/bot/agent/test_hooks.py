@@ -12,7 +12,7 @@ from bot.agent.hooks import Abort, Answer, Hook, Intervention, Proceed, Refuse
 from bot.errors import TurnFailed
 from bot.live_events import ToolFinished, ToolStarted
 from bot.transcript import ToolCall, ToolResult
-from tests.bot.conversation.tool_rounds import STRICT, Round, call, launches
+from tests.bot.pipeline.tool_rounds import STRICT, Round, call, launches
 from tests.fakes.tools import ANY_OBJECT, Launch
 from toolset.tool import ToolContext, ToolOutcome, ValidatedTool
 from toolset.tool_map import ToolMap

@@ -11,14 +11,14 @@ from bot.agent.hooks import Hook, Intervention
 from bot.agent.reasons import MOST_KNOWN, PROPERTY, Declarations, with_reason_apart
 from bot.agent.tool_runner import MAX_REPEATED
 from bot.agent.turn import RecordedResponse
-from bot.conversation.journal import RESPONSE
 from bot.live_events import ToolStarted
+from bot.pipeline.journal import RESPONSE
 from bot.providers.scripted import Step
 from bot.providers.shared.schema_dialect import strict_form
 from bot.store import Store
 from bot.transcript import Opaque, ToolCall
-from tests.bot.conversation.tool_rounds import STRICT, Round, call
 from tests.bot.harness import HERE, Harness
+from tests.bot.pipeline.tool_rounds import STRICT, Round, call
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
 from toolset.tool import ToolContext, ToolDefinition, ValidatedTool
 from toolset.tool_map import ToolMap

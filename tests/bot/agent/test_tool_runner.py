@@ -12,7 +12,7 @@ from bot.agent.turn import ApprovalDecision, StartedCall
 from bot.errors import AwaitingApproval
 from bot.transcript import ToolResult
 from tests.bot.agent.test_provenance import Fetch
-from tests.bot.conversation.tool_rounds import STRICT, Round, call, launches
+from tests.bot.pipeline.tool_rounds import STRICT, Round, call, launches
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
 from toolset.tool import ToolContext, ValidatedTool
 from toolset.tool_map import ToolMap

@@ -12,10 +12,10 @@ from redis.asyncio import Redis
 
 from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
-from bot.conversation.cancellation import CHANGES
-from bot.conversation.history import read_history
 from bot.errors import DeliverLater
 from bot.features.polls.poll import Poll
+from bot.pipeline.cancellation import CHANGES
+from bot.pipeline.history import read_history
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store

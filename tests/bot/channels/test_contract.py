@@ -17,9 +17,9 @@ from bot.channels import Channel, Delivery, Host, InboundEvent, Reply
 from bot.channels import line as line_package
 from bot.channels import slack as slack_package
 from bot.channels.console.channel import Console, Reads
-from bot.conversation.questions import Question
 from bot.errors import DeliverLater
 from bot.live_events import AnswerText, ToolStarted, TurnStarted
+from bot.pipeline.questions import Question
 from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.fetching import fetched
 from tests.bot.harness import card_asking, ours

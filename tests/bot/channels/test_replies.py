@@ -20,9 +20,9 @@ from bot import texts
 from bot.channels import Delivery, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.line.flex import NO_WORDS
-from bot.conversation.questions import Question, card_of
 from bot.features.polls.poll import Poll
 from bot.live_events import Answered, ApprovalAsked, CardShown, decode_event
+from bot.pipeline.questions import Question, card_of
 from bot.safe_text.arguments import code_block
 from bot.terminal.screen import beside_text, card_text
 from bot.transcript import FileRef

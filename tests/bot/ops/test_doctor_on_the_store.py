@@ -18,8 +18,8 @@ from bot.plugins import open_tools
 from bot.settings import Settings
 from bot.store import DeadLetter, Depths, MemoryUse, ServerFacts, Store
 from bot.store.keys import dead_letter_streams, due_indexes
-from tests.bot.conversation.full_store import at_most, fill
 from tests.bot.ops.examining import found, openers
+from tests.bot.pipeline.full_store import at_most, fill
 
 
 async def test_a_store_that_forgets_is_a_warning(settings: Settings, redis_url: str) -> None:

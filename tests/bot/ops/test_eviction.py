@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from bot.ops.eviction import CLAIM, Evictor
 from bot.store import Store, open_store
-from tests.bot.conversation.full_store import TURNS, at_most, fill, lengths
+from tests.bot.pipeline.full_store import TURNS, at_most, fill, lengths
 from tests.waiting import until, until_true
 
 MANY = 60

@@ -16,7 +16,7 @@ from bot.settings import load
 from bot.store import Store
 from bot.transcript import Author, Spending, Usage
 from tests.bot.command_line import Call
-from tests.bot.conversation.budgets_harness import Clock, make_budgets
+from tests.bot.pipeline.budgets_harness import Clock, make_budgets
 
 TODAY, YESTERDAY = "2026-11-21", "2026-11-20"
 pytestmark = pytest.mark.usefixtures("restored_logging", "settings")

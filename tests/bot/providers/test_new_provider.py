@@ -28,7 +28,7 @@ from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import Secret, load
 from bot.telemetry import Metrics
 from bot.transcript import Message, Text, ToolCall
-from tests.bot.conversation.tool_rounds import Diary
+from tests.bot.pipeline.tool_rounds import Diary
 from tests.bot.providers.asking import model, user
 from tests.fakes.tools import Echo, tool_map
 from toolset.tool import ToolDefinition

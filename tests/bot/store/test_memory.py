@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from bot.errors import StoreUnavailable
 from bot.store import MemoryUse, Store
 from bot.store.memory import ENOUGH
-from tests.bot.conversation.full_store import TURN_BYTES, TURNS, at_most, fill, lengths
+from tests.bot.pipeline.full_store import TURN_BYTES, TURNS, at_most, fill, lengths
 from tests.bot.store.turns import key
 
 MANY = 60

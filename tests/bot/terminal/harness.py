@@ -8,9 +8,9 @@ from bot import texts
 from bot.channels import ButtonCard, InboundEvent
 from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
-from bot.conversation.questions import Question
 from bot.errors import StoreUnavailable
 from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
+from bot.pipeline.questions import Question
 from bot.terminal.chat import Chat
 from bot.terminal.screen import Screen, clock_time
 from bot.transcript import Message, Role, Text, ToolCall, encode

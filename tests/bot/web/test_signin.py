@@ -182,7 +182,7 @@ async def test_another_site_cannot_post(
     business."""
     assert (await sign_in(visitor, **headers)).status_code == 403
     await sign_in(visitor)
-    response = await visitor.post("/console/conversation/messages", headers=headers)
+    response = await visitor.post("/console/pipeline/messages", headers=headers)
     assert response.status_code == 403
     assert response.json()["error"].startswith("This request came from another site")
     assert (

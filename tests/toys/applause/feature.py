@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from bot.channels import Button, ButtonCard, InboundEvent, Reply
-from bot.conversation.feature import AnsweredTurn, CommandContext, Feature, TurnRequest
-from bot.conversation.services import Services
+from bot.pipeline.feature import AnsweredTurn, CommandContext, Feature, TurnRequest
+from bot.pipeline.services import Services
 
 from .hall import KIND, Hall, names_in
 
@@ -14,7 +14,7 @@ CLAP = "applause.clap"
 
 
 class Applause(Feature):
-    """The feature (``bot.conversation.feature.Feature``)."""
+    """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

@@ -11,7 +11,6 @@ from bot import texts
 from bot.channels import ButtonCard, Channel, Delivery, InboundEvent, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.channels.inbound import APPROVE, REJECT
-from bot.conversation.questions import Question
 from bot.errors import BadInput
 from bot.features.polls.poll import Poll
 from bot.live_events import (
@@ -23,6 +22,7 @@ from bot.live_events import (
     LiveEvent,
     Noticed,
 )
+from bot.pipeline.questions import Question
 from bot.transcript import Author, Message, Text
 from tests.bot.harness import card_asking, ours
 from tests.fakes.live import LocalLive

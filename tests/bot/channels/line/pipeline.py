@@ -15,12 +15,12 @@ from bot.channels import NO_FILES, Channel, Files, Host
 from bot.channels.line.channel import Line
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
-from bot.conversation.intake import Intake
-from bot.conversation.limits import Limits
-from bot.conversation.review import Reviewers
-from bot.conversation.runner import ConversationRunner, build
-from bot.conversation.services import UNLIMITED, ConversationSettings, Defaults, Policy
 from bot.features.registry import load_features
+from bot.pipeline.accept import Intake
+from bot.pipeline.limits import Limits
+from bot.pipeline.review import Reviewers
+from bot.pipeline.runner import ConversationRunner, build
+from bot.pipeline.services import UNLIMITED, ConversationSettings, Defaults, Policy
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics

@@ -8,8 +8,8 @@ from bot.channels import Reply
 from bot.channels.inbound import APPROVE, REJECT
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.types import LineMessage, chat_of, read_action
-from bot.conversation.questions import Question, card_of
 from bot.errors import DeliveryRefused
+from bot.pipeline.questions import Question, card_of
 from bot.safe_text.arguments import BULLET, code_block, render_arguments
 from bot.texts import LANGUAGES
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig, open_rig

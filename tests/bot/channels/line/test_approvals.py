@@ -7,14 +7,14 @@ from contextlib import AbstractAsyncContextManager
 
 import pytest
 
-from bot.conversation.services import Policy
+from bot.pipeline.services import Policy
 from bot.providers.scripted import Step
 from bot.safe_text.arguments import SHOWN
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
-from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.bot.harness import texts
+from tests.bot.pipeline.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, again
 from tests.fakes.tools import Launch

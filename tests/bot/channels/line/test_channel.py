@@ -9,8 +9,8 @@ import pytest
 
 from bot.channels import Delivery, Reply
 from bot.channels.line import describe
-from bot.conversation.questions import Question
 from bot.features.polls.poll import Poll
+from bot.pipeline.questions import Question
 from tests.bot.channels.line.rig import UNREACHABLE, Rig, line_config, open_rig
 from tests.bot.harness import card_asking, ours, texts
 from tests.fakes.line import LineFake

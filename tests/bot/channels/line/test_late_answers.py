@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from bot.channels.line.types import data_of, write_address
-from bot.conversation.late_answers import FETCH, fetch_button
+from bot.pipeline.late_answers import FETCH, fetch_button
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.late_turns import (

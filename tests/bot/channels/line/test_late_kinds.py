@@ -10,12 +10,12 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, LateAnswer, Reply
-from bot.conversation.late_answers import fetch_button
-from bot.conversation.services import Policy
-from bot.conversation.turns import MAX_STARTS
 from bot.errors import StoreUnavailable
 from bot.features.polls.poll import Poll
 from bot.features.polls.tools import StartPoll
+from bot.pipeline.late_answers import fetch_button
+from bot.pipeline.services import Policy
+from bot.pipeline.turn import MAX_STARTS
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store

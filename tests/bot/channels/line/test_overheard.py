@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from bot.conversation.services import Defaults
+from bot.pipeline.services import Defaults
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.pipeline import open_pipeline

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bot.channels.line.stickers import courtesy_of
-from bot.conversation.history import read_history
-from bot.conversation.services import Defaults
 from bot.errors import ModelUnusable
+from bot.pipeline.history import read_history
+from bot.pipeline.services import Defaults
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Media

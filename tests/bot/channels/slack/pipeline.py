@@ -15,12 +15,12 @@ from bot.channels import Channel
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.tasks import Timing
 from bot.commands import SpokenCommands
-from bot.conversation.intake import Intake
-from bot.conversation.overviews import PersonalOverviews
-from bot.conversation.review import Reviewers
-from bot.conversation.runner import build
-from bot.conversation.services import ConversationSettings
 from bot.features.registry import load_features
+from bot.pipeline.accept import Intake
+from bot.pipeline.overviews import PersonalOverviews
+from bot.pipeline.review import Reviewers
+from bot.pipeline.runner import build
+from bot.pipeline.services import ConversationSettings
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics

@@ -10,9 +10,9 @@ from structlog.testing import capture_logs
 from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
 from bot.channels.slack.waiting_cards import card_block, is_whole, read_open
-from bot.conversation.questions import Question, card_of
 from bot.errors import DeliverLater, TokenRefused
 from bot.live_events import AnswerText, TurnStarted
+from bot.pipeline.questions import Question, card_of
 from bot.safe_text.arguments import render_arguments
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery
 from tests.bot.harness import ours, texts

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from bot.conversation.review import Reviewers
-from bot.conversation.services import ConversationSettings, Policy
+from bot.pipeline.review import Reviewers
+from bot.pipeline.services import ConversationSettings, Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import THREAD, TS
-from tests.bot.conversation.longest_questions import TitledLaunch, longest_call, wordy_reviewers
+from tests.bot.pipeline.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import mention, press
 from tests.fakes.tools import Launch, tool_map

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from bot.channels import InboundEvent
-from bot.conversation.services import ConversationSettings, Policy
 from bot.features.lists.tools import AddToList, ShowList
 from bot.features.reminders.clock import ReminderClock
 from bot.features.reminders.reminder import read_reminder
 from bot.features.reminders.tools import SetReminder
+from bot.pipeline.services import ConversationSettings, Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import load

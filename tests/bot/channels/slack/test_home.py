@@ -14,10 +14,10 @@ from bot.channels import InboundEvent
 from bot.channels.slack.home import MOST_ROWS
 from bot.channels.slack.types import Address, write_address
 from bot.clock import now_ms
-from bot.conversation.overviews import PersonalOverviews
 from bot.features.memory.store import PersonFacts
 from bot.features.reminders.personal import PersonalReminders
 from bot.features.reminders.reminder import Reminder
+from bot.pipeline.overviews import PersonalOverviews
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.conversation.services import ConversationSettings, Policy
+from bot.pipeline.services import ConversationSettings, Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall

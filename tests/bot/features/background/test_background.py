@@ -10,11 +10,11 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.conversation.edits import HistoryEditor
-from bot.conversation.history import read_history
-from bot.conversation.services import Defaults
 from bot.features.background.feature import CAP
 from bot.features.background.store import StoredBackground
+from bot.pipeline.edits import HistoryEditor
+from bot.pipeline.history import read_history
+from bot.pipeline.services import Defaults
 from bot.providers.scripted import Step
 from bot.store import Depths, Store
 from bot.transcript import BACKGROUND_ID, Author, Media, Message, Text

@@ -8,10 +8,10 @@ from importlib import import_module
 
 import pytest
 
-from bot.conversation.history import read_history
-from bot.conversation.limits import Limits
 from bot.errors import ModelUnusable, TryAgain
 from bot.features.interpreter.store import Languages
+from bot.pipeline.history import read_history
+from bot.pipeline.limits import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall, Usage

@@ -11,11 +11,11 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
 from bot.commands import number_in
-from bot.conversation.tool_stores import one_line
 from bot.features.memory.facts_message import FEW, facts_message
 from bot.features.memory.store import Fact, PersonFacts
 from bot.features.memory.tool_facts import ToolFacts
 from bot.features.memory.tools import ForgetFact, Remember
+from bot.pipeline.tool_stores import one_line
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import FACTS_ID, Author, Message, Text, ToolCall

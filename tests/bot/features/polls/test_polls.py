@@ -11,15 +11,15 @@ from msgspec.structs import replace
 
 from bot.channels import ButtonCard, InboundEvent, Reply
 from bot.commands import SpokenCommands
-from bot.conversation.feature import AnsweredTurn
-from bot.conversation.history import read_history
-from bot.conversation.intake import Intake
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.features.polls.feature import Polls
 from bot.features.polls.poll import VOTE, Poll, read_cards, read_poll
 from bot.features.polls.store import OPEN_POLLS, StoredPolls
 from bot.features.polls.tool_polls import FULL, NO_WORDS, ONE, ToolPolls
 from bot.features.polls.tools import StartPoll
+from bot.pipeline.accept import Intake
+from bot.pipeline.feature import AnsweredTurn
+from bot.pipeline.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.telemetry import Metrics

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.conversation.history import read_history
+from bot.pipeline.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Media, ToolCall

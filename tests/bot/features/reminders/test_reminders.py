@@ -12,14 +12,14 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.conversation.edits import HistoryEditor
-from bot.conversation.limits import Limits
 from bot.errors import DeliverOnPress, DeliveryRefused, ModelError
 from bot.features.reminders.clock import LATE_S, READ_LIMIT, ReminderClock
 from bot.features.reminders.outcomes import note_refusal
 from bot.features.reminders.personal import MOST, MOST_HOURLY, TOO_MANY_HOURLY, PersonalReminders
 from bot.features.reminders.reminder import MAX_FAILURES, Reminder, StoredReminder, read_reminder
 from bot.features.reminders.tools import CancelReminder, ListReminders, SetReminder
+from bot.pipeline.edits import HistoryEditor
+from bot.pipeline.limits import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import REMINDER_ID, Author, Message, Text, ToolCall, encode

@@ -4,16 +4,16 @@ it."""
 from __future__ import annotations
 
 from bot.channels import InboundEvent
-from bot.conversation.limits import Limits
-from bot.conversation.turns import MAX_STARTS
 from bot.features.reminders.clock import ReminderClock
 from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder
+from bot.pipeline.limits import Limits
+from bot.pipeline.turn import MAX_STARTS
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text, encode
-from tests.bot.conversation.held_turns import calling, held
 from tests.bot.features.reminders.test_reminders import Stage, setting
 from tests.bot.harness import HERE, Harness, texts
+from tests.bot.pipeline.held_turns import calling, held
 from tests.bot.store.turns import leased
 
 EMMA = Author("u1", "Emma", "en", "UTC")

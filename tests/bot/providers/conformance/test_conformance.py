@@ -14,8 +14,8 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
-from bot.conversation.summarizer import Summarizer
 from bot.errors import ModelError, TryAgain
+from bot.pipeline.summarizer import Summarizer
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.shared.request import PIECE
 from bot.telemetry import Metrics

@@ -1,0 +1,169 @@
+"""Intake: one durable write before a webhook's 200; then the worker of this process, if it has one,
+is told."""
+
+from __future__ import annotations
+
+import structlog
+from msgspec.structs import replace
+
+from bot.channels import APPROVE, REJECT, STOP, InboundEvent
+from bot.clock import now_ms
+from bot.commands import SpokenCommands
+from bot.errors import StoreUnavailable
+from bot.pipeline.cancellation import CHANGES, TOPIC, Change
+from bot.pipeline.feature import NO_FEATURES, Features
+from bot.pipeline.select import (
+    CANNED,
+    CONVERSATION_DELETED,
+    LEFT_OUT,
+    ParsedEvent,
+    parse,
+)
+from bot.pipeline.services import Start
+from bot.store import ANSWER_S, ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store, translate_errors
+from bot.telemetry import Metrics
+from bot.transcript import Message, Part, Text, channel_of, encode
+
+log = structlog.stdlib.get_logger(__name__)
+
+MAX_CHARACTERS = 20_000  # characters of a message; LINE takes 5,000, Slack 40,000
+SAMPLE = 100  # characters of a message that is left out: enough to know its language
+ALWAYS_ACCEPTED = ("unsent", "members_left", CONVERSATION_DELETED)  # events, also by a full inbox
+LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were left out
+
+
+INBOX_ACTIONS = (APPROVE, REJECT, STOP)
+
+
+class Intake:
+    """Accepts messages of every channel (``bot.channels.Accept``).
+
+    Args:
+        start: called with a conversation that is due, so that it need not wait for a worker's
+            sweep, and with the id of the person who waits for an answer, empty if nobody does.
+        features: take presses that no inbox takes, and messages that do not call the bot.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        start: Start,
+        commands: SpokenCommands,
+        metrics: Metrics,
+        features: Features = NO_FEATURES,
+    ) -> None:
+        self._store = store
+        self._commands = commands
+        self._start = start
+        self._metrics = metrics
+        self._features = features
+        self.closed = False
+
+    async def __call__(self, conversation: str, event: InboundEvent) -> bool:
+        """Accept one event; false if its id is known already, or nobody is to answer it.
+
+        A full inbox leaves the event out, and its conversation gets a sentence about that, once a
+        minute.
+
+        Raises:
+            StoreUnavailable: nothing was stored, or this process is shutting down; the platform
+                must send it again.
+        """
+        if self.closed:
+            raise StoreUnavailable("shutting down", cause="stopping")
+        if event.event == "action" and event.action not in INBOX_ACTIONS:
+            press = self._features.actions.get(event.action)
+            return press is not None and await press(conversation, event)
+        if event.unmentioned and not await self._overhear(conversation, event):
+            return False
+        channel = channel_of(conversation)
+        event = replace(event, message=_cap(event.message))
+        parsed = parse(event, self._commands)
+        accepted = await self._accept(conversation, event, _kind_of(parsed))
+        if accepted is Accepted.FULL and event.unmentioned:
+            log.warning("inbox.full", conversation=conversation)
+            return False
+        if accepted is Accepted.FULL:
+            self._metrics.left_out.labels(channel).inc()
+            event = _left_out(event)
+            accepted = await self._accept(conversation, event, ASIDE)
+            if accepted:
+                log.warning("inbox.full", conversation=conversation)
+        elif accepted:
+            self._metrics.accepted.labels(channel).inc()
+        if accepted is not Accepted.LEASED:
+            # A duplicate too: the process of the first one may have died between the write and this
+            # line.
+            self._start(conversation, event.author_id if parsed.is_text else "")
+        if accepted is Accepted.LEASED:
+            await self._tell_turn(conversation, parsed)
+        return bool(accepted)
+
+    async def _tell_turn(self, conversation: str, parsed: ParsedEvent) -> None:
+        """Tell the process that has the lease, whichever it is, what concerns a turn under way."""
+        if parsed.is_stop:
+            await self._store.live.publish(TOPIC, conversation.encode())
+        elif parsed.event.is_change:
+            event = parsed.event
+            change = Change(conversation, event.target, event.message.id, event.event == "unsent")
+            await self._store.live.publish(CHANGES, encode(change))
+
+    async def _overhear(self, conversation: str, event: InboundEvent) -> bool:
+        async with translate_errors(ANSWER_S):  # the webhook's sender waits
+            return await self._features.overhear(conversation, event)
+
+    async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
+        """Store the event. Stops, decisions and deletions get into a full inbox too."""
+        always = kind == CONTROL or event.event in ALWAYS_ACCEPTED or event.target == LEFT_OUT
+        is_called = event.event == "message" and not event.unmentioned
+        decides = is_called and self._commands.decision(event.message.text) is not None
+        return await self._store.inbox.accept(
+            conversation,
+            event.message.id,
+            encode(event),
+            kind,
+            indexed=event.indexed,
+            changed_id=event.target if event.is_change else "",
+            unsends=event.event == "unsent",
+            always=always,
+            decides=decides,
+        )
+
+
+def _kind_of(parsed: ParsedEvent) -> str:
+    """The kind of the inbox entry: what may join a turn under way, and what waits for the turn's
+    end."""
+    if parsed.event.is_change:
+        return CHANGE
+    if parsed.event.event == "action" or parsed.is_stop:
+        return CONTROL
+    if parsed.is_text and not parsed.event.unmentioned:
+        return ARRIVAL
+    return ASIDE
+
+
+def _cap(message: Message) -> Message:
+    """Cut a long message, and say so at its end."""
+    length = len(message.text)
+    if length <= MAX_CHARACTERS:
+        return message
+    remaining, parts = MAX_CHARACTERS, list[Part]()
+    for part in message.parts:
+        if isinstance(part, Text):
+            parts.append(Text(part.text[:remaining]))
+            remaining = max(remaining - len(part.text), 0)
+        else:
+            parts.append(part)
+    mark = (
+        f"\n[The message breaks off here: it had {length:,} characters, and {MAX_CHARACTERS:,} "
+        "are read at most.]"
+    )
+    return replace(message, parts=(*parts, Text(mark)))
+
+
+def _left_out(event: InboundEvent) -> InboundEvent:
+    """The event that a full inbox takes in place of a message; its id is new once a minute."""
+    message = event.message
+    sample = (Text(message.text[:SAMPLE]),)
+    mark = replace(message, id=f"left_out_{now_ms() // LEFT_OUT_PAUSE_MS}", parts=sample)
+    return InboundEvent(mark, event.address, event.group, CANNED, LEFT_OUT)

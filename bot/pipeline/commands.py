@@ -1,0 +1,163 @@
+"""Commands of a conversation, such as ``/help``, and commands that name a tool, such as ``/weather
+Tokyo``.
+
+A command is a row of ``Commands.table``, or a feature's; the catalogue holds its words (``words``)
+and its answer (``command``). After a command that names a tool, the model must call this tool
+first; then it is free.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from bot.channels import SAY, Button, InboundEvent, Reply
+from bot.pipeline.admission import Admission
+from bot.pipeline.edits import HistoryEditor
+from bot.pipeline.feature import CommandContext, RunCommand
+from bot.pipeline.services import Services
+from bot.providers import AUTO, ToolChoice
+from bot.texts import language_of
+from bot.transcript import Message, channel_of
+from toolset.tool_map import ToolMap
+
+SUGGESTED = ("weather", "time", "sum")
+LABEL_AND_WORDS = ("label", "say")
+TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
+
+
+class Commands:
+    """Runs commands, and writes sentences of the catalogue in the language of the person who is
+    answered."""
+
+    def __init__(
+        self,
+        services: Services,
+        editor: HistoryEditor,
+        admission: Admission,
+        tools: ToolMap,
+    ) -> None:
+        self._services = services
+        self._editor = editor
+        self._admission = admission
+        self._tools = tools
+        self.table: dict[str, RunCommand] = {
+            "help": self._help,
+            "reset": self._reset,
+            "forget": self._forget,
+            "stop": self._stop,
+            "usage": self._usage,
+            **services.features.commands,
+        }
+
+    async def run(self, name: str, context: CommandContext) -> Reply:
+        """Run a command; the reply says what it did.
+
+        Raises:
+            LeaseLost: another process has the conversation.
+            StoreUnavailable: the command may have run; running it again is right.
+        """
+        channel = self._services.channels[channel_of(context.lease.conversation)]
+        (event,) = await channel.enrich(context.lease.conversation, [context.event], is_new=False)
+        return await self.table[name](dataclasses.replace(context, event=event))
+
+    def sentence(self, key: str, event: InboundEvent, **values: object) -> Reply:
+        """A sentence of the catalogue as a reply; the help also lists the tools' commands."""
+        if key == "command.help":
+            return self._help_about(event, self._tools)
+        text = self._text(key, event, **values)
+        if not key.endswith(".greeting"):
+            return Reply(text)
+        text = "\n".join((text, *self._services.features.greeting(key, event)))
+        return Reply(text, buttons=self._suggestions((*SUGGESTED, "help"), event))
+
+    async def _help(self, context: CommandContext) -> Reply:
+        conversation, event = context.lease.conversation, context.event
+        tools = self._tools.of_place(conversation, event.author_id)
+        lines = self._services.features.help(conversation, self._language(event))
+        return self._help_about(event, tools, channel_of(conversation), lines)
+
+    def _help_about(
+        self, event: InboundEvent, tools: ToolMap, channel: str = "", more: Sequence[str] = ()
+    ) -> Reply:
+        text = "\n".join((self._text("command.help", event), *more))
+        if words := command_words(tools, language := self._language(event)):
+            own = f"command.tools_{channel}"  # where no message may begin with a slash
+            key = own if own in self._services.texts.sentences[language] else "command.tools"
+            text = f"{text}\n{self._services.texts.get(key, language, commands=' '.join(words))}"
+        return Reply(text, buttons=self._suggestions(SUGGESTED, event))
+
+    def _suggestions(self, names: Sequence[str], event: InboundEvent) -> tuple[Button, ...]:
+        """Buttons that say what people may ask."""
+        buttons: list[Button] = []
+        for name in names:
+            label, said = (
+                self._text(f"suggestion.{part}_{name}", event) for part in LABEL_AND_WORDS
+            )
+            buttons.append(Button(label, SAY, said, style="quick"))
+        return tuple(buttons)
+
+    def _text(self, key: str, event: InboundEvent, **values: object) -> str:
+        return self._services.sentence(key, event, **values)
+
+    async def _reset(self, context: CommandContext) -> Reply:
+        await self._editor.reset(context.lease)
+        return self.sentence("command.reset", context.event)
+
+    async def _forget(self, context: CommandContext) -> Reply:
+        """Say what was deleted and what Kaiwa cannot delete. The reply becomes no dead letter, as
+        its address names a person."""
+        deleted = await self._editor.forget(context.lease, context.event)
+        values = {
+            "conversations": deleted.conversations,
+            "messages": deleted.messages,
+            "files": deleted.files,
+        }
+        reply = self.sentence("command.forget", context.event, **values)
+        keeper = f"forget_elsewhere.{channel_of(context.lease.conversation)}"
+        elsewhere = self._services.texts.sentences[self._language(context.event)].get(keeper, "")
+        return replace(reply, text=f"{reply.text} {elsewhere}".strip(), keep="until_refused")
+
+    async def _stop(self, context: CommandContext) -> Reply:
+        return self.sentence(
+            "apology.stopped" if context.ends_turn else "command.stop", context.event
+        )
+
+    async def _usage(self, context: CommandContext) -> Reply:
+        return await self._admission.usage(context.lease.conversation, context.event)
+
+    def _language(self, event: InboundEvent) -> str:
+        return self._services.language(event)
+
+
+def choice_in(messages: Sequence[Message], tools: ToolMap) -> ToolChoice:
+    """The tool that the newest tool command names; auto without one."""
+    for message in reversed(messages):
+        choice = _choice(message.text, tools)
+        if choice != AUTO:
+            return choice
+    return AUTO
+
+
+def command_words(tools: ToolMap, language: str) -> list[str]:
+    """One command for each tool that has commands, if possible in this language."""
+    words = []
+    for tool in tools.values():
+        own = [word for word in tool.commands if language_of(word, "en") == language]
+        words += [f"/{word}" for word in (own or tool.commands)[:1]]
+    return words
+
+
+def _choice(text: str, tools: ToolMap) -> ToolChoice:
+    """The tool of one message. A bare command forces no tool with required arguments: the model
+    would invent them."""
+    match = TOOL_COMMAND.fullmatch(text)
+    if match is None:
+        return AUTO
+    name = tools.commands.get(match[1].casefold())
+    if name is None or (tools[name].definition.parameters.get("required") and not match[2]):
+        return AUTO
+    return ToolChoice("one", name)

@@ -1,0 +1,335 @@
+"""The outbox relay sends deliveries in order: pending → attempting → delivered or dead letter."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import structlog
+from msgspec.structs import replace
+
+from bot.agent.turn import ApprovalDecision
+from bot.channels import Delivery
+from bot.errors import (
+    DeliverInParts,
+    DeliverLater,
+    DeliverOnPress,
+    DeliveryRefused,
+    LeaseLost,
+    StoreUnavailable,
+    TokenRefused,
+)
+from bot.pipeline.journal import DECIDED, read_open_question
+from bot.pipeline.late_answers import Fetches
+from bot.pipeline.questions import Question
+from bot.pipeline.renewals import Renewals
+from bot.pipeline.services import Services
+from bot.pipeline.undelivered import decode_delivery
+from bot.store import RELEASED, Lease
+from bot.store.frames import Entry
+from bot.telemetry import Span, span
+from bot.transcript import UNREADABLE, channel_of, encode
+
+log = structlog.stdlib.get_logger(__name__)
+
+MAX_ATTEMPTS = 10
+MAX_FAILURES = 3  # of these with an unforeseen exception
+REST_S = 1.0  # after the first of them; doubled after each further one
+# between two attempts, whatever a platform asks: what is behind in the outbox waits as long
+LONGEST_WAIT_S = 600.0
+GAVE_UP = f"gave up after {MAX_ATTEMPTS} attempts"
+UNREAD = "cannot be read"
+CANNOT_ASK = "rejected: nobody could be asked for approval"
+TOO_MANY_LATE = "its asker has not fetched it, and newer late answers took its place"
+TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
+
+
+class Progress(NamedTuple):
+    """How far a conversation's outbox was delivered.
+
+    Attributes:
+        retry_at: when to try again (ms of the store's clock), or None when the outbox is empty.
+        released: no work is left in the conversation, and its lease is released.
+    """
+
+    retry_at: int | None = None
+    released: bool = False
+
+
+class OutboxRelay:
+    """Delivers a conversation's outbox under its lease."""
+
+    def __init__(self, services: Services, renewals: Renewals) -> None:
+        self._services = services
+        self._store = services.store
+        self._metrics = services.metrics
+        self._alerts = services.alerts
+        self._renewals = renewals
+        self._fetches = Fetches(services)
+
+    async def deliver(self, lease: Lease, head: bytes | None = None) -> Progress:
+        """Send the outbox, as far as possible now.
+
+        Args:
+            head: the first delivery, if it is known.
+
+        Raises:
+            LeaseLost: another process delivers.
+        """
+        head = head or await self._store.outbox.head(lease.conversation)
+        if head is None:
+            return Progress()
+        return await self._proceed(lease, await self._send(lease, head))
+
+    async def deliver_first(self, lease: Lease, delivery: Delivery | None) -> Progress:
+        """Send the outbox, beginning with a delivery that was stored as attempted; None: it is not
+        the head.
+
+        Raises:
+            LeaseLost: another process delivers.
+        """
+        if delivery is None:
+            return await self.deliver(lease)
+        return await self._proceed(lease, await self._attempt(lease, delivery))
+
+    async def _proceed(self, lease: Lease, outcome: int | bytes | None) -> Progress:
+        while outcome is not None and outcome != RELEASED:
+            if isinstance(outcome, int):
+                return Progress(retry_at=outcome)
+            outcome = await self._send(lease, outcome)
+        return Progress(released=outcome == RELEASED)
+
+    async def _send(self, lease: Lease, raw: bytes) -> int | bytes | None:
+        """Try to send one delivery.
+
+        Returns:
+            When to try again (ms of the store's clock), the next delivery, or ``RELEASED``.
+        """
+        try:
+            delivery = decode_delivery(raw)
+        except UNREADABLE as error:
+            log.error("delivery.unreadable", cause=type(error).__name__)
+            await self._alerts.notice("dead_letters", UNREAD)
+            return await self._store.outbox.move_head_to_dead_letters(lease, UNREAD.encode())
+        prepared = await self._prepare(lease, delivery)
+        if prepared is None:
+            return await self._remove_head(lease)
+        if isinstance(prepared, int):
+            return prepared
+        delivery = prepared
+        if delivery.attempts > delivery.refusals and not delivery.not_before:
+            self._metrics.deliveries.labels(channel_of(lease.conversation), "uncertain").inc()
+        delivery = replace(delivery, attempts=delivery.attempts + 1, not_before=0)
+        # Recorded first: after a crash the next process knows that the delivery may have been sent.
+        if not await self._store.outbox.replace_head(lease, encode(delivery), delivery.answers):
+            log.info("delivery.held", delivery=delivery.id)
+            return await self._store.now_ms(
+                lease.conversation
+            )  # the turn that reads the change comes first
+        return await self._attempt(lease, delivery)
+
+    async def _prepare(self, lease: Lease, delivery: Delivery) -> Delivery | int | None:
+        """The delivery as it is to be sent now; None if it is no longer needed; a time (ms of the
+        store's clock) before which it is not to be sent."""
+        question_id = delivery.reply.awaited
+        if question_id and not await self._find_open(lease, question_id):
+            log.info("delivery.void", delivery=delivery.id)
+            return None
+        if delivery.not_before and delivery.not_before > await self._store.now_ms(
+            lease.conversation
+        ):
+            return delivery.not_before
+        if self._services.channel(lease.conversation) is None:
+            return delivery
+        return await self._services.features.before_delivery(lease.conversation, delivery)
+
+    async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
+        name = channel_of(lease.conversation)
+        if (shown := await self._fetches.load(lease.conversation, delivery)) is None:
+            return await self._remove_head(lease)
+        with span("delivery", self._metrics) as attempt:
+            try:
+                shown_at = await self._show(lease, shown)
+            except DeliverLater as later:
+                if _is_last(delivery, later):  # what is behind it in the outbox waits no longer
+                    return await self._refused(
+                        lease, delivery, attempt, DeliveryRefused(f"{GAVE_UP}: {later}")
+                    )
+                return await self._postpone(lease, delivery, attempt, later)
+            except DeliveryRefused as refused:
+                return await self._refused(lease, delivery, attempt, refused)
+            except (LeaseLost, StoreUnavailable):
+                raise
+            except (
+                Exception
+            ) as error:  # the next attempt may succeed; the first traceback is enough
+                if not delivery.failures:
+                    log.exception("delivery.crashed", delivery=delivery.id)
+                failures = delivery.failures + 1
+                cause = f"failed {failures} times: {type(error).__name__}"
+                if failures >= MAX_FAILURES:
+                    return await self._refused(lease, delivery, attempt, DeliveryRefused(cause))
+                pause = DeliverLater(cause, REST_S * 2 ** (failures - 1))
+                counted = replace(delivery, failures=failures)
+                return await self._postpone(lease, counted, attempt, pause)
+            attempt.end("delivery.sent", "delivered", name)
+            return await self._remove(lease, shown, shown_at)
+
+    async def _refused(
+        self, lease: Lease, delivery: Delivery, attempt: Span, refused: DeliveryRefused
+    ) -> int | bytes | None:
+        """Send what is too long in parts, keep what its asker can fetch, and give the rest up."""
+        name, cause = channel_of(lease.conversation), str(refused)
+        if isinstance(refused, DeliverInParts) and not delivery.late:
+            attempt.end("delivery.split", "split", name, cause=cause, delivery=delivery.id)
+            return await self._store.outbox.split_head(
+                lease, map(encode, delivery.in_parts(refused.texts))
+            )
+        if isinstance(refused, DeliverOnPress) and self._may_be_fetched(
+            lease.conversation, delivery
+        ):
+            next_head = await self._keep(lease, delivery)
+            attempt.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
+            return next_head
+        attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
+        return await self._give_up(lease, delivery, cause)
+
+    async def _show(self, lease: Lease, delivery: Delivery) -> int | None:
+        """Have the channel send it; features are told whether the platform has taken it."""
+        conversation, features = lease.conversation, self._services.features
+        if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
+            raise DeliveryRefused(GAVE_UP)
+        if (channel := self._services.channel(conversation)) is None:
+            raise DeliveryRefused(f"the channel {channel_of(conversation)} is switched off")
+        try:
+            shown_at = await channel.deliver(
+                conversation, delivery, partial(self._renewals.assert_held, lease)
+            )
+        except (DeliverInParts, DeliverOnPress):
+            raise
+        except DeliveryRefused as refused:
+            await features.after_delivery(conversation, delivery, str(refused))
+            raise
+        await features.after_delivery(conversation, delivery, "")
+        return shown_at
+
+    async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:
+        """Remove what has arrived; a late answer, or reminders that came along, from where they
+        were kept, too."""
+        for brought_id in delivery.brings:
+            await self._store.late_answers.remove(lease.conversation, delivery.asker, brought_id)
+        question_id = delivery.reply.awaited
+        if (late := delivery.late) and late.id:
+            stored_in, asker = late.stored_in, delivery.asker
+            await self._store.late_answers.remove(
+                stored_in, asker, late.id, question_id=question_id, shown_at=shown_at
+            )
+            return await self._remove_head(lease)
+        return await self._remove_head(lease, question_id, shown_at)
+
+    async def _remove_head(
+        self, lease: Lease, question_id: str = "", shown_at: int | None = None
+    ) -> bytes | None:
+        with self._renewals.pause(lease):  # the last delivery releases the lease
+            return await self._store.outbox.remove_head(lease, question_id, shown_at)
+
+    def _may_be_fetched(self, conversation: str, delivery: Delivery) -> bool:
+        """Whether its asker can press a button for it. What answers no message, as a reminder,
+        comes with the answer to the next one; a question of a routine would wait too long for
+        that."""
+        channel = self._services.channel(conversation)
+        is_awaited = delivery.address or not delivery.reply.awaited
+        is_stored = delivery.asker and is_awaited and delivery.reply.keep == "always"
+        return bool(delivery.late or (is_stored and channel and channel.expires))
+
+    async def _keep(self, lease: Lease, delivery: Delivery) -> bytes | None:
+        """Keep an answer until its asker presses the button; a press that failed leaves it where it
+        is kept."""
+        if delivery.late:
+            return await self._remove_head(lease)
+        return await self._store.outbox.keep_head(
+            lease, delivery.asker, delivery.id, TOO_MANY_LATE.encode()
+        )
+
+    async def _postpone(
+        self, lease: Lease, delivery: Delivery, attempt: Span, later: DeliverLater
+    ) -> int | bytes | None:
+        attempt.end(
+            "delivery.postponed",
+            "later",
+            channel_of(lease.conversation),
+            cause=str(later),
+            attempts=delivery.attempts,
+            after_s=later.after,
+        )
+        now = await self._store.now_ms(lease.conversation)
+        if isinstance(later, TokenRefused):
+            platform = channel_of(lease.conversation)
+            await self._alerts.notice("token_refused", str(later), platform=platform)
+            since = delivery.refused_since or now
+            if now - since > TOKEN_WAIT_MS:
+                log.error("delivery.failed", cause=str(later), delivery=delivery.id)
+                return await self._give_up(lease, delivery, str(later))
+            delivery = replace(delivery, refusals=delivery.refusals + 1, refused_since=since)
+        retry_at = now + round(min(later.after, LONGEST_WAIT_S) * 1000)
+        await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
+        return retry_at
+
+    async def _give_up(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
+        """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at
+        once."""
+        if (late := delivery.late) and late.id:
+            await self._store.late_answers.remove(
+                late.stored_in, delivery.asker, late.id, given_up=reason
+            )
+            await self._alerts.notice("dead_letters", reason)
+        if delivery.reply.keep != "always":
+            return await self._remove_head(lease)
+        rejection = None
+        if asked := await self._find_open(lease, delivery.reply.awaited):
+            rejection = _rejection(asked)
+        following = await self._store.outbox.move_head_to_dead_letters(
+            lease, reason.encode(), rejection
+        )
+        await self._alerts.notice("dead_letters", reason)
+        return await self._store.now_ms(lease.conversation) if rejection else following
+
+    async def _find_open(self, lease: Lease, question_id: str) -> Question | None:
+        """The question that waits for a decision, if it has this id."""
+        if not question_id:
+            return None
+        try:
+            asked = await read_open_question(self._store, lease.conversation)
+        except UNREADABLE:
+            return None  # the turn is given up
+        return asked if asked is not None and asked.id == question_id else None
+
+
+def _rejection(question: Question) -> Entry:
+    """The step of a turn whose call cannot be made, as its question, which is open, could not be
+    asked."""
+    decided = ApprovalDecision(
+        question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK
+    )
+    return Entry(DECIDED, encode(decided))
+
+
+def _is_last(delivery: Delivery, later: DeliverLater) -> bool:
+    """Whether no attempt follows this one, which has failed; one with a refused token is none."""
+    return (
+        not isinstance(later, TokenRefused)
+        and delivery.attempts - delivery.refusals >= MAX_ATTEMPTS
+    )
+
+
+def reset_attempts(raw: bytes) -> bytes:
+    """A dead letter's delivery for a new round of attempts; its attempt count still marks it as a
+    repetition.
+
+    Raises:
+        DecodeError: it cannot be read.
+    """
+    delivery = decode_delivery(raw)
+    return encode(
+        replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0, failures=0)
+    )

@@ -1,0 +1,377 @@
+"""One turn's inbound messages: which events it takes from the inbox, and how they become messages
+for the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import takewhile
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import structlog
+from msgspec.structs import replace
+
+from bot.agent.turn import ApprovalDecision, TurnUpdate
+from bot.channels import InboundEvent
+from bot.errors import StoreUnavailable
+from bot.live_events import Joined, Watcher
+from bot.pipeline.edits import HistoryEditor
+from bot.pipeline.journal import newest_address, read_event
+from bot.pipeline.select import (
+    ParsedEvent,
+    belongs,
+    count_of_one_turn,
+    parse,
+    triage,
+    wait_for_albums,
+)
+from bot.pipeline.services import Services
+from bot.pipeline.undelivered import read_undelivered, withdraw_answers
+from bot.safe_text.names import safe_name
+from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, Lease
+from bot.transcript import Message, channel_of
+
+log = structlog.stdlib.get_logger(__name__)
+
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+# After so many changes of its messages a turn reads no more edits: it would never end.
+MOST_CHANGES = 10
+
+# An entry of the inbox, and its content.
+WaitingEvent = tuple[InboxEntry, ParsedEvent]
+
+
+class InboundMessages:
+    """Receives the events of one turn.
+
+    Args:
+        journalled: those that its journal holds.
+        turn_id: the turn's.
+
+    Attributes:
+        address: where the answer goes: the address of the newest message or decision.
+        authors: ids of the people whose messages may join; others get turns of their own. None may
+            join a routine.
+        decisions: ids of messages that have decided a question; they belong to this turn wherever
+            they stand.
+        newest: the newest message.
+        has_left_some: what this turn does not answer is in the inbox again.
+        received: the messages, with names.
+        changes: ids of the edits and retractions that have joined the turn.
+        message_ids: ids of the other events, so of all messages that the turn answers.
+        is_blocked: an entry of the inbox cannot be read, so nothing after it can join.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        lease: Lease,
+        editor: HistoryEditor,
+        journalled: Iterable[InboundEvent] = (),
+        turn_id: str = "",
+    ) -> None:
+        self._services = services
+        self._lease = lease
+        self._channel = services.channels[channel_of(lease.conversation)]
+        self._editor = editor
+        self.address = ""
+        self.authors: set[str] = set()
+        self.decisions: set[str] = set()
+        self.newest: InboundEvent | None = None
+        self.has_left_some = False
+        self.received: list[InboundEvent] = []
+        self.changes: set[str] = set()
+        self.message_ids: set[str] = set()
+        self._note_ids(journalled)
+        self.is_blocked = False
+        self._turn_id = turn_id
+        self._indexing: list[asyncio.Future[Any]] = []
+
+    @property
+    def may_be_edited(self) -> bool:
+        """Whether edits still count before the answer; messages taken back always do."""
+        return len(self.changes) < MOST_CHANGES
+
+    async def begin(
+        self, batch: list[ParsedEvent], *, is_resumed: bool = False
+    ) -> list[ParsedEvent]:
+        """Choose what a turn without steps answers: the messages of one person, with complete
+        albums, or one routine.
+
+        Args:
+            is_resumed: messages may have been changed since it was begun.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        own = batch[: count_of_one_turn(batch)]
+        if others := len(batch) - len(own):
+            self.has_left_some = True
+            await self._services.store.journal.give_back(self._lease, others)
+            return own
+        for one in own:
+            if one.is_text and not one.event.is_routine:
+                self.authors.add(one.event.author_id)
+        if is_resumed:
+            own += await self._join_changes()
+        return await wait_for_albums(own, self._join_waiting)
+
+    async def check(self, watcher: Watcher, *, only_changes: bool = False) -> TurnUpdate:
+        """Let what may join the turn do so, in the middle of the turn.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        if only_changes:
+            joined = await self._join_changes()
+        else:
+            joined = await wait_for_albums(await self._join_admitted(), self._join_admitted)
+        return await self.join(watcher, joined) if joined else TurnUpdate()
+
+    async def join(self, watcher: Watcher, batch: Sequence[ParsedEvent]) -> TurnUpdate:
+        """Make events that the journal has part of the turn: messages, and changes to earlier
+        messages.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        found = triage(batch)
+        await self.change_history([one.event for one in batch], found.edited)
+        new = found.superseded + [event for _, event in found.commands] + found.messages
+        messages: tuple[Message, ...] = ()
+        if new:
+            await watcher.show(Joined(tuple(event.message.id for event in new)))
+            messages = await self.receive(new, is_new=False)
+        else:
+            self._note([one.event for one in batch])
+        return TurnUpdate(messages, found.edited, found.stopped)
+
+    async def change_history(
+        self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None]
+    ) -> None:
+        """Make edits to earlier turns. Where the channel can, an answer goes that was just given to
+        what is taken back.
+
+        A turn whose answer waits is reopened instead, if possible (``bot.pipeline.reopening``).
+
+        Args:
+            events: have brought the edits.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        if unsent := {message_id for message_id, new in edits.items() if new is None}:
+            await withdraw_answers(self._services.store, self._lease, self._channel, unsent, events)
+        await self._editor.apply(self._lease, edits)
+
+    async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:
+        """Make messages for the model, with names, dates and references to pictures.
+
+        Args:
+            is_new: the conversation has no history yet.
+        """
+        self._note(events)
+        conversation = self._lease.conversation
+        enriched = await self._channel.enrich(conversation, events, is_new=is_new)
+        before = [event.message for event in (*self.received, *enriched)]
+        add = self._services.features.receive
+        received = [await add(conversation, event, before) for event in enriched]
+        self.received += received
+        self._indexing += self._editor.remember_later(conversation, received)
+        return tuple(self._with_context(event) for event in received)
+
+    async def finish(self) -> None:
+        """Make sure that the conversation is indexed under its authors, after the commit that went
+        with that."""
+        outcomes = await asyncio.gather(*self._indexing, return_exceptions=True)
+        if any(isinstance(outcome, BaseException) for outcome in outcomes):
+            try:
+                await self._editor.remember(self._lease.conversation, self.received)
+            except StoreUnavailable as error:
+                # The turn is committed, and its answer has to go out.
+                log.warning("person.not_indexed", cause=str(error))
+
+    async def is_to_stop(self) -> bool:
+        """Whether the inbox holds a stop that cannot join the turn yet."""
+        return any(one.is_stop for _, one in await self._read_inbox())
+
+    def note_decision(self, decision: ApprovalDecision) -> None:
+        """Answer where the decision was taken: the person who took it reads there."""
+        self.address = decision.address or self.address
+        if decision.message_id:
+            self.decisions.add(decision.message_id)
+
+    async def _join_waiting(self) -> list[ParsedEvent]:
+        """Move what may join from the inbox into the turn's journal."""
+        return await self._join(self._select_joining(await self._read_inbox()))
+
+    async def _join_admitted(self) -> list[ParsedEvent]:
+        """Move what may join, within the day's limits, into the turn's journal; the rest is for the
+        next turn.
+
+        With a stop nothing is limited: the turn ends, and no message before it is answered.
+        """
+        joining = self._select_joining(await self._read_inbox())
+        messages = []
+        for entry, one in joining:
+            if entry.kind == ARRIVAL and one.event.message.id not in self.decisions:
+                messages.append(one.event)
+        if messages and not any(one.is_stop for _, one in joining):
+            first = messages[0]
+            number = await self._services.budgets.admit_joining(
+                f"{self._turn_id} {first.message.id}",
+                self._lease.conversation,
+                first.author_id,
+                len(messages),
+            )
+            later = {event.message.id for event in messages[number:]}
+            joining = [each for each in joining if each[1].event.message.id not in later]
+            joining = _without_changes_of(later, joining)
+        return await self._join(joining)
+
+    async def _join_changes(self) -> list[ParsedEvent]:
+        """Move changes into the turn's journal, except those of messages that wait too."""
+        waiting = await self._read_inbox()
+        return await self._join(_without_changes_of(_message_ids(waiting), _changes_among(waiting)))
+
+    async def _join(self, waiting: Sequence[WaitingEvent]) -> list[ParsedEvent]:
+        answered = await self._answered_elsewhere(waiting)
+        joining = []
+        for entry, one in waiting:
+            if one.event.event != "edited" or one.event.target not in answered:
+                joining.append((entry, one))
+        if joining:
+            await self._services.store.journal.join(
+                self._lease, [entry.frame for entry, _ in joining]
+            )
+            self._note_ids(one.event for _, one in joining)
+        return [one for _, one in joining]
+
+    def _note_ids(self, events: Iterable[InboundEvent]) -> None:
+        """Remember what the journal holds."""
+        for event in events:
+            ids = self.changes if event.is_change else self.message_ids
+            ids.add(event.message.id)
+
+    async def _answered_elsewhere(self, joining: Sequence[WaitingEvent]) -> set[str]:
+        """The messages of other turns that are reopened by an edit, as their answers wait; the edit
+        stays until this turn's end. A message that is taken back leaves the requests at once.
+
+        An edit of this turn's own messages never stays: the commit would wait for it, whatever the
+        outbox holds.
+        """
+        answered: set[str] = set()
+        if _changes_among(joining):
+            for _, delivery in await read_undelivered(
+                self._services.store, self._lease.conversation
+            ):
+                if delivery.may_be_reopened:
+                    answered.update(delivery.answers)
+        return answered - self.message_ids
+
+    async def _read_inbox(self) -> list[WaitingEvent]:
+        waiting = []
+        self.is_blocked = False
+        for entry in await self._services.store.inbox.read(self._lease.conversation):
+            if (event := read_event(entry.body)) is None:
+                # The next turn deals with this entry and with all that follow.
+                self.is_blocked = True
+                break
+            waiting.append((entry, parse(event, self._services.commands)))
+        return waiting
+
+    def _select_joining(self, waiting: Sequence[WaitingEvent]) -> list[WaitingEvent]:
+        """Select what may join now.
+
+        With a stop in the inbox: all before it and the changes after it, except messages of people
+        whose turn does not end, and changes to messages that wait. Otherwise: all before the first
+        entry that has to wait, messages that have decided a question, and changes to messages that
+        do not wait.
+        """
+        ended, after_stop = set(self.authors), 0
+        for number, (_, one) in enumerate(waiting, 1):
+            if one.is_stop:
+                ended.add(one.event.author_id)
+                after_stop = number
+        if after_stop:
+            run = [each for each in waiting[:after_stop] if _ends_with_stop(each, ended)]
+            stay = _message_ids(waiting) - _message_ids(run)
+            return _without_changes_of(stay, run + _changes_among(waiting[after_stop:]))
+        run = list(takewhile(self._may_join, waiting))
+        later = waiting[len(run) :]
+        free = []
+        for entry, one in later:
+            if entry.kind == CHANGE or one.event.message.id in self.decisions:
+                free.append((entry, one))
+        return run + _without_changes_of(_message_ids(later), free)
+
+    def _may_join(self, waiting: WaitingEvent) -> bool:
+        entry, one = waiting
+        is_message = entry.kind == ARRIVAL and not one.event.is_reminder
+        return entry.kind == CHANGE or (is_message and belongs(one.event, self.authors))
+
+    def _note(self, events: Sequence[InboundEvent]) -> None:
+        for event in events:
+            if event.event == "message":
+                self.newest = event
+                if not event.is_routine:
+                    self.authors.add(event.author_id)
+        self.address = newest_address(events, self.address)
+
+    def _with_context(self, event: InboundEvent) -> Message:
+        zone = self._services.time_zone(event)
+        return replace(event.message, context=context_line(event, self._channel.name, zone))
+
+
+def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
+    """Whether an entry before a stop joins the turn that it ends. What is no message is for the
+    next turn.
+
+    Args:
+        ended: the authors whose turn ends.
+    """
+    entry, one = waiting
+    if entry.kind == ARRIVAL:
+        return belongs(one.event, ended) and not one.event.is_reminder
+    return entry.kind in (CHANGE, CONTROL)
+
+
+def _without_changes_of(
+    ids: Collection[str], waiting: Iterable[WaitingEvent]
+) -> list[WaitingEvent]:
+    """The entries without changes of these messages, which stay in the inbox: there the changes are
+    found with them."""
+    left = []
+    for entry, one in waiting:
+        if entry.kind != CHANGE or one.event.target not in ids:
+            left.append((entry, one))
+    return left
+
+
+def _changes_among(waiting: Iterable[WaitingEvent]) -> list[WaitingEvent]:
+    return [each for each in waiting if each[0].kind == CHANGE]
+
+
+def _message_ids(waiting: Iterable[WaitingEvent]) -> set[str]:
+    return {one.event.message.id for _, one in waiting}
+
+
+def context_line(event: InboundEvent, channel: str, time_zone: str) -> str:
+    """``[Saturday 2026-11-21 21:57 Asia/Tokyo, line, group, from Hanako]``.
+
+    The same event always gives the same bytes, so that a model's prompt cache holds. A name can
+    neither close the brackets nor imitate the words between them.
+    """
+    author = event.message.author
+    at = datetime.fromtimestamp(event.message.at / 1000, ZoneInfo(time_zone))
+    words = [
+        f"{WEEKDAYS[at.weekday()]} {at:%Y-%m-%d %H:%M} {time_zone}",
+        channel,
+        "group" if event.group else "1:1",
+    ]
+    if author and (name := safe_name(author.name)):
+        words.append(f"from {name}")
+    return f"[{', '.join(words)}]"

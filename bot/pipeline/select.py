@@ -1,0 +1,233 @@
+"""Triage: which inbound events are messages for the model, and what has to be done before these are
+answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from msgspec.structs import replace
+
+from bot.agent.turn import with_edit
+from bot.channels import APPROVE, REJECT, STOP, InboundEvent
+from bot.commands import SpokenCommands
+from bot.transcript import Message
+
+# The pictures of one album arrive one by one.
+ALBUM_WAIT_S = 2.0
+ALBUM_POLL_S = 0.2
+SLASHES = ("/", "／")
+
+# A row of the table in bot.pipeline.commands.
+Command = str
+
+# Stored values of ``InboundEvent.event``:
+CANNED: Final = "canned"
+CONVERSATION_DELETED: Final = "left"
+CHANGES: Final = ("edited", "unsent")
+
+# In place of messages that a full inbox did not take.
+LEFT_OUT: Final = "apology.left_out"
+
+
+class ParsedEvent(NamedTuple):
+    """An inbound event and the command that its whole text is, if it is one."""
+
+    event: InboundEvent
+    command: Command | None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a message for the model."""
+        return self.event.event == "message" and self.command is None and not self.is_reminder
+
+    @property
+    def is_reminder(self) -> bool:
+        """Whether it is a reminder whose text is only shown."""
+        return self.event.is_reminder and not self.event.is_routine
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether it ends the turn under way."""
+        return self.event.action == STOP or self.command == "stop"
+
+
+def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
+    """Find the command in an event's text.
+
+    Where people talk to each other, a word such as "reset" is none: it has to begin with a slash,
+    or end the interpreter. A pressed choice is none either, as the model has written it.
+    """
+    may_be_command = event.event == "message" and not event.action
+    command = commands.read(event.message.text) if may_be_command else None
+    if (
+        event.unmentioned
+        and command != "interpret_off"
+        and not event.message.text.lstrip().startswith(SLASHES)
+    ):
+        command = None
+    return ParsedEvent(event, command)
+
+
+@dataclass(slots=True)
+class Triage:
+    """What a batch of events asks for.
+
+    Attributes:
+        messages: for the model, with edits made and unsent messages left out.
+        edited: new text for messages of earlier turns, by message id; None takes the message back.
+        commands: each with its event, in order.
+        canned: events that are answered with a sentence of the catalogue.
+        reminders: their texts are shown.
+        leavers: ids of people who have left the group.
+        conversation_deleted: the event that ended the conversation.
+        stopped: the turn under way ends.
+        superseded: messages before a stop. They stay in the history without an answer.
+    """
+
+    messages: list[InboundEvent] = field(default_factory=list)
+    edited: dict[str, Message | None] = field(default_factory=dict)
+    commands: list[tuple[Command, InboundEvent]] = field(default_factory=list)
+    canned: list[InboundEvent] = field(default_factory=list)
+    reminders: list[InboundEvent] = field(default_factory=list)
+    leavers: set[str] = field(default_factory=set)
+    conversation_deleted: InboundEvent | None = None
+    stopped: bool = False
+    superseded: list[InboundEvent] = field(default_factory=list)
+
+
+def triage(batch: Iterable[ParsedEvent]) -> Triage:
+    """Go through a batch in order. What the batch itself takes back is left out, wherever it
+    stands.
+
+    ``/stop``, ``/reset`` and ``/forget me`` cancel the messages before them; a routine that has
+    come outlives a
+    ``/reset``. A decision gets a canned answer: its question is closed, or it would not be in the
+    batch.
+    """
+    found, events = Triage(), list(batch)
+    ids = {one.event.message.id for one in events}
+    unsent = {one.event.target for one in events if one.event.event == "unsent"}
+    for one in events:
+        event = one.event
+        if event.message.id in unsent:
+            continue
+        if one.is_text:
+            found.messages.append(event)
+            continue
+        if one.is_reminder:
+            found.reminders.append(event)
+        if one.command is not None:
+            found.commands.append((one.command, event))
+            if one.command in ("reset", "forget"):
+                found.messages = [event for event in found.messages if event.is_routine]
+        if one.is_stop:
+            found.stopped = True
+            found.superseded += found.messages
+            found.messages.clear()
+        elif event.event == CANNED:
+            found.canned.append(event)
+        elif event.action in (APPROVE, REJECT):
+            found.canned.append(replace(event, target="approval.over"))
+        elif event.event == "members_left":
+            found.leavers.update(event.target.split())
+        elif event.event == CONVERSATION_DELETED:
+            found = Triage(conversation_deleted=event)
+        elif event.target in unsent:
+            if event.target not in ids:
+                found.edited[event.target] = None
+        elif event.is_change:
+            _edit(found, event)
+    _drop_reminders(found)
+    return found
+
+
+def _drop_reminders(found: Triage) -> None:
+    """Leave out what has come of those who have left or want to be forgotten, wherever it stands.
+
+    If the conversation is deleted, all is left out.
+    """
+    forgotten = set(found.leavers)
+    for command, event in found.commands:
+        if command == "forget":
+            forgotten.add(event.author_id)
+    for events in (found.messages, found.reminders):
+        for event in list(events):
+            if event.is_reminder and (found.conversation_deleted or event.author_id in forgotten):
+                events.remove(event)
+
+
+def _edit(found: Triage, event: InboundEvent) -> None:
+    """Edit a message: here if the batch holds it, else later in the history. Of several edits the
+    newest counts."""
+    for messages in (found.messages, found.superseded):
+        for index, known in enumerate(messages):
+            if known.message.id == event.target:
+                messages[index] = replace(known, message=with_edit(known.message, event.message))
+                return
+    other = found.edited.get(event.target)
+    if other is None or event.message.at >= other.at:
+        found.edited[event.target] = event.message
+
+
+def belongs(event: InboundEvent, authors: Collection[str]) -> bool:
+    """Whether a message may join the turn of these authors.
+
+    A turn answers one person, who decides about calls that act; other people get turns of their
+    own. In a group, two people whose ids the platform keeps back count as two.
+    """
+    return event.author_id in authors and bool(event.author_id or not event.group)
+
+
+def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
+    """How many events one turn takes: all before the first message of another person, or their
+    command that cancels.
+
+    A routine shares no turn, nor does an unmentioned message, except with changes that follow it.
+    """
+    first: InboundEvent | None = None
+    for count, one in enumerate(batch):
+        if first is None:
+            if one.is_text:
+                first = one.event
+            continue
+        if first.unmentioned:
+            if one.event.event in CHANGES:
+                continue
+            return count
+        is_apart = one.is_text and (
+            first.is_routine or one.event.is_routine or one.event.unmentioned
+        )
+        may_cancel = one.is_text or one.command in ("reset", "forget")
+        if is_apart or (may_cancel and not belongs(one.event, {first.author_id})):
+            return count
+    return len(batch)
+
+
+async def wait_for_albums(
+    batch: Sequence[ParsedEvent], join: Callable[[], Awaitable[list[ParsedEvent]]]
+) -> list[ParsedEvent]:
+    """Wait until every album in the batch is complete, two seconds at most.
+
+    Args:
+        join: takes what has arrived meanwhile out of the inbox.
+    """
+    known = list(batch)
+    waited = 0.0
+    while waited < ALBUM_WAIT_S and _is_incomplete(known):
+        await asyncio.sleep(ALBUM_POLL_S)
+        waited += ALBUM_POLL_S
+        known += await join()
+    return known
+
+
+def _is_incomplete(batch: Sequence[ParsedEvent]) -> bool:
+    sizes, counts = dict[str, int](), Counter[str]()
+    for event, _ in batch:
+        if event.album:
+            sizes[event.album.id] = event.album.size
+            counts[event.album.id] += 1
+    return any(counts[album] < size for album, size in sizes.items())

@@ -1,0 +1,176 @@
+"""What the services of conversations share: store, channels, texts, budgets, and the operator's
+settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.agent.turn import NOBODY
+from bot.channels import Channel, InboundEvent, Reply
+from bot.clock import Days, usable_zone
+from bot.commands import SpokenCommands
+from bot.pipeline.alerts import Alerts
+from bot.pipeline.feature import Features
+from bot.pipeline.limits import Budgets, Limits
+from bot.pipeline.review import Reviewers
+from bot.providers import Provider
+from bot.settings import Settings
+from bot.store import Store
+from bot.telemetry import Metrics
+from bot.texts import Texts, language_for
+from bot.transcript import Message, channel_of
+
+# Tells this process's worker of a conversation that is due, and the id of the person who waits for
+# an answer; empty if nobody does.
+Start = Callable[[str, str], None]
+Mode = Literal["ask", "auto_reject", "auto_approve"]
+ReviewMode = Literal["advise", "veto", "decide"]
+UTC = Days("UTC")
+UNLIMITED = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """Defaults for authors without language or time zone, and values for sentences of the
+    catalogue.
+
+    Attributes:
+        language: ``en`` or ``ja``.
+        time_zone: IANA name.
+        group_memory: unmentioned messages of groups are kept as background.
+    """
+
+    language: str = "en"
+    time_zone: str = "UTC"
+    bot_name: str = "Kaiwa"
+    history_days: int = 30
+    group_memory: bool = False
+
+    @classmethod
+    def of(cls, settings: Settings) -> Defaults:
+        """Read them from all settings."""
+        known = settings.language, settings.timezone, settings.bot_name, settings.history_days
+        return cls(*known, settings.group_memory == "on")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Who decides about high-risk calls.
+
+    Attributes:
+        ttl_s: seconds until a question expires.
+        approvers: ids of people who may decide besides the asker.
+        review_mode: what votes do: a person reads them, or most against reject, or all in favour
+            approve.
+        review_tools: names of the tools that ``decide`` holds for.
+    """
+
+    mode: Mode = "ask"
+    ttl_s: int = 3_600
+    approvers: tuple[str, ...] = ()
+    review_mode: ReviewMode = "advise"
+    review_tools: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, settings: Settings) -> Policy:
+        """Read it from all settings."""
+        return cls(
+            settings.approval_mode,
+            settings.approval_ttl_s,
+            settings.approvers,
+            review_mode=settings.review_mode,
+            review_tools=settings.review_tools,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationSettings:
+    """The operator's settings for conversations.
+
+    Attributes:
+        history_tokens: of the history in a request, at most.
+        days: the calendar of limits and alerts.
+        alert_to: who gets alerts, ``slack:C…`` or ``line:U…``; empty: only the log.
+    """
+
+    defaults: Defaults = Defaults()
+    policy: Policy = Policy()
+    limits: Limits = UNLIMITED
+    history_tokens: int = 16_000
+    days: Days = UTC
+    alert_to: str = ""
+
+    @classmethod
+    def of(cls, settings: Settings) -> ConversationSettings:
+        """Read them from all settings."""
+        return cls(
+            Defaults.of(settings),
+            Policy.of(settings),
+            Limits.of(settings),
+            history_tokens=settings.history_tokens,
+            days=Days(settings.timezone),
+            alert_to=settings.alert_to,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a turn needs besides the agent.
+
+    Attributes:
+        channels: all channels that are on, by name.
+    """
+
+    store: Store
+    provider: Provider
+    channels: Mapping[str, Channel]
+    texts: Texts
+    commands: SpokenCommands
+    metrics: Metrics
+    alerts: Alerts
+    budgets: Budgets
+    defaults: Defaults
+    policy: Policy
+    reviewers: Reviewers
+    features: Features
+    start: Start
+
+    def channel(self, conversation: str) -> Channel | None:
+        """The channel of a conversation; None if it is off."""
+        return self.channels.get(channel_of(conversation))
+
+    def place(self, conversation: str) -> str:
+        """What the conversation shares its people's things with, such as its channel."""
+        channel = self.channel(conversation)
+        return channel.place(conversation) if channel else conversation
+
+    async def with_names(self, conversation: str, messages: Sequence[Message]) -> list[Message]:
+        """Messages of a group with the names of their authors."""
+        channel = self.channel(conversation)
+        if not messages or channel is None:
+            return list(messages)
+        events = [InboundEvent(message, group=True) for message in messages]
+        return [one.message for one in await channel.enrich(conversation, events, is_new=False)]
+
+    def language(self, event: InboundEvent) -> str:
+        """The language in which the event's author is answered."""
+        text, locale = event.message.text, (event.message.author or NOBODY).locale
+        is_command = self.commands.read(text) is not None
+        return language_for(text, locale, self.defaults.language, is_command=is_command)
+
+    def sentence(self, key: str, event: InboundEvent, **values: object) -> str:
+        """A sentence of the catalogue in the language of the event's author."""
+        known = {"bot_name": self.defaults.bot_name, "days": self.defaults.history_days}
+        return self.texts.get(key, self.language(event), **known, **values)
+
+    def private_reply(self, key: str, event: InboundEvent, **values: object) -> Reply:
+        """A sentence for its reader alone where the platform can do that; it never becomes a dead
+        letter."""
+        text = self.sentence(key, event, **values)
+        return Reply(text, private=event.group, keep="until_refused")
+
+    def time_zone(self, event: InboundEvent) -> str:
+        """The author's time zone; the bot's if the author's is unknown."""
+        return usable_zone((event.message.author or NOBODY).time_zone, self.defaults.time_zone)

@@ -1,0 +1,468 @@
+"""Turns: the inbox becomes a transcript, the agent answers, and one commit stores history, outbox
+and journal.
+
+A turn without a commit stays in its journal, and the next holder of the lease goes on with it: any
+number of times while each attempt records a step, a few times while none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+from msgspec.structs import replace
+
+from bot.agent.loop import Agent
+from bot.channels import LATE_ROUTINE, Channel, Delivery, InboundEvent, Reply
+from bot.clock import now_ms
+from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
+from bot.pipeline.admission import Admission
+from bot.pipeline.answer import Answerer, Attempt, own_message
+from bot.pipeline.approvals import Approvals
+from bot.pipeline.cancellation import CancelRegistry
+from bot.pipeline.commands import Commands
+from bot.pipeline.edits import HistoryEditor
+from bot.pipeline.feature import CommandContext, Outgoing, TurnResult
+from bot.pipeline.history import KEEP_TURNS, HistoryWindow
+from bot.pipeline.journal import (
+    Step,
+    TurnJournal,
+    newest_address,
+    read_entries,
+    read_waiting,
+    readable,
+    readable_events,
+)
+from bot.pipeline.late_answers import LateButtons
+from bot.pipeline.prepare import InboundMessages
+from bot.pipeline.reopening import reopen
+from bot.pipeline.select import ParsedEvent, parse, triage
+from bot.pipeline.services import Services
+from bot.pipeline.turn_entry import encode_turn
+from bot.pipeline.undelivered import nothing_to_say, withdraw_answers
+from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
+from bot.telemetry import span
+from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
+
+log = structlog.stdlib.get_logger(__name__)
+
+# Starts without a new journal entry: a turn may kill its process only so often.
+MAX_STARTS = 5
+# Failures with the same unforeseen exception.
+MAX_FAILURES = 3
+# The rest after the first failure; it is doubled after each further one.
+REST_MS = 1_000
+
+
+def _condition(inbound: InboundMessages, answered: Sequence[Message]) -> Condition:
+    """The messages of an answer that must be unchanged when it is committed."""
+    ids = () if inbound.is_blocked else _ids_of_users(answered)
+    return Condition(ids, only_unsent=not inbound.may_be_edited)
+
+
+def _ids_of_users(messages: Sequence[Message]) -> tuple[str, ...]:
+    return tuple(message.id for message in messages if message.role == "user")
+
+
+class TurnRunner:
+    """Takes turns, each under its conversation's lease."""
+
+    def __init__(
+        self, services: Services, agent: Agent, window: HistoryWindow, cancellations: CancelRegistry
+    ) -> None:
+        self._services = services
+        self._store = services.store
+        self._agent = agent
+        self._editor = HistoryEditor(
+            services.store,
+            services.defaults.history_days,
+            agent.tools.forget,
+            channels=services.channels,
+            features=services.features,
+        )
+        self._approvals = Approvals(services)
+        self._admission = Admission(services)
+        self._commands = Commands(services, self._editor, self._admission, agent.tools)
+        self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
+
+    async def take(
+        self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False
+    ) -> Delivery | int | None:
+        """Take a turn to its commit, or read the decision that it waits for.
+
+        Args:
+            quietly: show nothing of the answer before it is delivered.
+
+        Returns:
+            The head of the outbox, stored as attempted; or, if the turn failed and rests, when to
+            try again (ms of the store's clock). None if neither is known.
+
+        Raises:
+            LeaseLost: another process has the turn; nothing was committed here.
+            AwaitingApproval: the turn waits in its journal for a person.
+            StoreUnavailable: the turn stays in its journal.
+        """
+        if journalled.not_before:
+            return journalled.not_before
+        channel = self._services.channel(lease.conversation)
+        if channel is None or journalled.starts > MAX_STARTS:
+            reason = f"started {MAX_STARTS} times without getting on"
+            if channel is None:
+                reason = f"the channel {channel_of(lease.conversation)} is switched off"
+            await self._give_up(lease, journalled, reason)
+            return None
+        try:
+            journal = read_entries(journalled.entries)
+            # A turn goes on after the deliveries that come of these.
+            if journal.open_question is not None:
+                await self._decide(lease, channel, journalled, journal)
+                return None
+            if not journal.steps and await reopen(self._services, lease, channel, journal.events):
+                return None
+            events, turn_id = journal.all_events, journalled.turn_id
+            inbound = InboundMessages(self._services, lease, self._editor, events, turn_id)
+            attempt = Attempt(lease, channel, journalled, inbound, quietly)
+            return await self._attempt(attempt, journal)
+        except MessagesChanged:
+            log.info("turn.restarted")
+            # The turn goes on from its journal, as after a crash, and checks the inbox first.
+            return None
+        except (LeaseLost, AwaitingApproval, StoreUnavailable):
+            raise
+        except Exception as error:
+            # The next attempt may succeed. Details go to the log.
+            log.exception("turn.crashed")
+            return await self._try_again(lease, journalled, type(error).__name__)
+
+    async def _attempt(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
+        """Take the turn to its commit; the head of the outbox, see ``take``."""
+        with span("turn", self._services.metrics) as measured:
+            events, result = await self._prepare(attempt, journal)
+            unless, is_alone = ALWAYS, not (result.messages or result.replies)
+            if events:
+                answer = await self._answer(attempt, events, journal.steps)
+                result.messages += answer.messages
+                result.replies += answer.replies
+                result.model, result.answers = answer.model, answer.answers
+                result.asker = answer.asker or result.asker
+                if answer.replies:
+                    await self._note_routines(
+                        attempt.lease.conversation, events, result, failed=answer.failed
+                    )
+                unless = _condition(attempt.inbound, answer.messages)
+                result.may_be_reopened = is_alone and answer.may_be_reopened
+            is_begun = events or attempt.journalled.is_resumed
+            if attempt.channel.takes_back and is_begun and not result.replies:
+                # Nobody gets an answer: what this attempt or an earlier one has streamed goes.
+                nothing = nothing_to_say(attempt.turn_id)
+                back = Outgoing(nothing, newest_address(journal.all_events), deletes=True)
+                result.replies.append(back)
+            delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
+            await attempt.inbound.finish()
+            if result.failed:
+                measured.end("turn.failed", "failed", messages=len(result.messages))
+            else:
+                measured.end("turn.answered", "answered", messages=len(result.messages))
+        return delivery
+
+    async def _answer(
+        self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]
+    ) -> TurnResult:
+        """The answer to the messages of a turn; only features answer those that do not call the
+        bot."""
+        if events[-1].unmentioned:
+            conversation = attempt.lease.conversation
+            return await self._services.features.answer_overheard(conversation, events)
+        return await self._answerer.answer(attempt, events, steps)
+
+    async def _note_routines(
+        self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
+    ) -> None:
+        """Tell features what has become of their routines among the events."""
+        for event in events:
+            if event.is_routine:
+                for reply in await self._services.features.after_turn(
+                    conversation, event, failed=failed
+                ):
+                    result.say(reply, event.address)
+
+    async def _decide(
+        self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
+    ) -> None:
+        """Read the answers to the open question. Commands of other people run meanwhile."""
+        try:
+            await self._approvals.decide(lease, journalled, journal)
+        except AwaitingApproval as waiting:
+            inbox = await read_waiting(self._store, lease.conversation)
+            if unsent := {event.target for event in inbox if event.event == "unsent"}:
+                # The turn reads after the question that they are taken back.
+                await withdraw_answers(self._store, lease, channel, unsent)
+            asked, until = journal.asked, waiting.until
+            known = waiting.known - await self._run_others_commands(
+                lease, journalled, asked.question.asker_id
+            )
+            if known and channel.expires:
+                next_s = await LateButtons(self._services, lease, channel).send_to_waiting()
+                if next_s is not None:
+                    now = await self._store.now_ms(lease.conversation)
+                    until = min(until, now + round(next_s * 1000) + 1)
+            elif known:
+                await self._approvals.notify_waiting(lease, journalled.turn_id, asked)
+            raise AwaitingApproval(until, known) from waiting
+
+    async def _run_others_commands(
+        self, lease: Lease, journalled: JournalledTurn, asker_id: str
+    ) -> int:
+        """Run the commands of people whom the question does not ask, and have unmentioned messages
+        answered.
+
+        Returns:
+            The number of inbox entries that are done.
+        """
+        done: set[bytes] = set()
+        waiting = readable(await self._store.inbox.read(lease.conversation))
+        for entry, event in waiting:
+            may_answer = asker_id and event.author_id == asker_id and not event.unmentioned
+            if event.event != "message" or may_answer or entry.frame in done:
+                continue
+            # So /forget me finds this conversation.
+            await self._editor.remember(lease.conversation, [event])
+            parsed = parse(event, self._services.commands)
+            if parsed.command == "stop" or not (parsed.command or event.unmentioned):
+                continue
+            await self._run_beside(lease, f"{journalled.turn_id}_{event.message.id}", entry, parsed)
+            done.add(entry.frame)
+            if parsed.command == "forget":
+                for one, other in waiting:
+                    if other.author_id == event.author_id and one.frame not in done:
+                        await self._store.journal.dismiss(lease, one.frame, b"")
+                        done.add(one.frame)
+        return len(done)
+
+    async def _run_beside(
+        self, lease: Lease, turn_id: str, entry: InboxEntry, parsed: ParsedEvent
+    ) -> None:
+        """Run a command, or have a message answered, and leave the turn under way as it is."""
+        event, command = parsed
+        admitted = await self._admission.admit(lease.conversation, turn_id, [parsed])
+        replies = [one.reply for one in admitted.replies]
+        if admitted.events and command:
+            replies = [
+                await self._commands.run(command, CommandContext(lease, event, ends_turn=False))
+            ]
+        elif admitted.events:
+            features = self._services.features
+            answer = await features.answer_overheard(lease.conversation, [event])
+            replies = [one.reply for one in answer.replies]
+        outgoing = [Outgoing(reply, event.address) for reply in replies]
+        await self._send_late_buttons(lease, [event], outgoing)
+        sent = b""
+        if replies:
+            channel = self._services.channels[channel_of(lease.conversation)]
+            delivery = Delivery(
+                new_id("reply"),
+                turn_id,
+                replies[0],
+                channel.current(event.address),
+                asker=event.author_id,
+                answers=() if command else (event.message.id,),
+            )
+            sent = encode(delivery)
+        await self._store.journal.dismiss(lease, entry.frame, sent)
+
+    async def _try_again(self, lease: Lease, journalled: JournalledTurn, reason: str) -> int | None:
+        failures = await self._store.journal.fail(lease, reason, REST_MS)
+        if failures.times < MAX_FAILURES:
+            return failures.retry_at
+        await self._give_up(lease, journalled, f"failed {failures.times} times: {reason}")
+        return None
+
+    async def _give_up(self, lease: Lease, journalled: JournalledTurn, reason: str) -> None:
+        """Give a turn up: its messages become a dead letter, and their authors get an apology."""
+        # Messages may have joined since the journal was read.
+        journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
+        try:
+            result = await self._crash_apology(lease, journalled, reason)
+            await self._note_routines(
+                lease.conversation, readable_events(journalled.entries), result, failed=True
+            )
+            await self._commit(lease, journalled, result, given_up=reason)
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except Exception:
+            # The turn must end, if need be without a word to its author.
+            log.exception("turn.not_apologised")
+            await self._store.journal.commit(lease, None, (), KEEP_TURNS, reason)
+        self._services.metrics.turns.labels("failed").inc()
+        log.error("turn.given_up", cause=reason)
+        await self._services.alerts.notice("dead_letters", reason)
+
+    async def _crash_apology(
+        self, lease: Lease, journalled: JournalledTurn, reason: str
+    ) -> TurnResult:
+        events = readable_events(journalled.entries)
+        batch = triage(parse(event, self._services.commands) for event in events)
+        asked = [event.message for event in batch.messages if not event.unmentioned]
+        is_awaited = bool(asked or batch.commands or batch.canned or not events)
+        channel = self._services.channel(lease.conversation)
+        if not is_awaited or channel is None:
+            return TurnResult()
+        language = self._services.defaults.language
+        for newest in await channel.enrich(lease.conversation, events[-1:], is_new=False):
+            language = self._services.language(newest)
+        text = self._services.texts.get("apology.crashed", language)
+        reply = Reply(text, failure=f"{reason}, see the log")
+        result = TurnResult(replies=[Outgoing(reply, newest_address(events))])
+        if asked:
+            result.messages = (*asked, own_message(text))
+        return result
+
+    async def _prepare(
+        self, attempt: Attempt, journal: TurnJournal
+    ) -> tuple[list[InboundEvent], TurnResult]:
+        """Do what needs no model: limits, edits, canned answers, commands.
+
+        Returns:
+            The messages for the model, and what the turn leaves so far.
+        """
+        lease, result = attempt.lease, TurnResult()
+        batch = [parse(event, self._services.commands) for event in journal.events]
+        if not journal.steps:
+            # With steps, an earlier attempt has checked the limits.
+            batch = await self._begin(attempt, batch, result)
+        found = triage(batch)
+        if found.conversation_deleted or found.edited or found.commands:
+            attempt.history_changed = True
+        if found.conversation_deleted:
+            await self._editor.delete_conversation(lease, found.conversation_deleted)
+        if found.leavers:
+            await self._editor.end_membership(lease, found.leavers)
+        await attempt.inbound.change_history([event for event, _ in batch], found.edited)
+        late = [event for event in found.messages if event.action == LATE_ROUTINE]
+        for event in found.reminders + late:
+            reply = self._services.features.announce(event)
+            if reply is None:
+                continue
+            result.say(reply, event.address, event.author_id)
+            if not event.is_routine:
+                result.messages += (event.message, own_message(reply.text))
+        enrich = attempt.channel.enrich
+        if found.canned:
+            for event in await enrich(lease.conversation, found.canned, is_new=False):
+                sentence = self._commands.sentence(event.target, event)
+                result.say(replace(sentence, private=event.event == "action"), event.address)
+        if found.superseded:
+            (last,) = await enrich(lease.conversation, found.superseded[-1:], is_new=False)
+            result.messages += tuple(event.message for event in found.superseded)
+            if not found.commands:
+                result.say(self._commands.sentence("apology.stopped", last), last.address)
+        for command, event in found.commands:
+            reply = await self._commands.run(
+                command, CommandContext(lease, event, bool(found.superseded))
+            )
+            result.say(reply, event.address)
+            if command not in self._services.features.unrecorded:
+                result.messages += (event.message, own_message(reply.text))
+            if command == "forget":
+                result.messages, result.asker = (), ""
+        return found.messages, result
+
+    async def _begin(
+        self, attempt: Attempt, batch: list[ParsedEvent], result: TurnResult
+    ) -> list[ParsedEvent]:
+        """Choose what a turn without steps answers. Refusals for a day's limits are added to the
+        result."""
+        batch = await attempt.inbound.begin(batch, is_resumed=attempt.journalled.is_resumed)
+        for event, _ in batch:
+            if event.address:
+                result.asker = event.author_id
+        if attempt.journalled.is_reopened:
+            # The turn's messages have been admitted, and an edit is no message.
+            return batch
+        conversation, turn_id = attempt.lease.conversation, attempt.turn_id
+        admitted = await self._admission.admit(conversation, turn_id, batch)
+        attempt.standing = admitted.standing
+        result.messages += tuple(admitted.messages)
+        result.replies += admitted.replies
+        return admitted.events
+
+    async def _commit(
+        self,
+        lease: Lease,
+        journalled: JournalledTurn,
+        result: TurnResult,
+        given_up: str = "",
+        unless: Condition = ALWAYS,
+    ) -> Delivery | None:
+        """End the turn.
+
+        Returns:
+            The first delivery, if it is the head of the outbox. It is stored as attempted: the
+            attempt follows at once.
+
+        Raises:
+            MessagesChanged: see ``Condition``.
+        """
+        await self._send_late_buttons(lease, readable_events(journalled.entries), result.replies)
+        turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
+        entry, head, attempted = None, None, b""
+        if result.messages:
+            model = result.model or self._agent.provider.model
+            entry = encode_turn(TurnRecord(turn_id, now_ms(), model, result.messages))
+        if deliveries and not given_up:
+            head = replace(deliveries[0], attempts=1)
+            attempted = encode(head)
+        is_head = await self._store.journal.commit(
+            lease,
+            entry,
+            [encode(delivery) for delivery in deliveries],
+            KEEP_TURNS,
+            given_up=given_up,
+            attempted=attempted,
+            unless=unless,
+        )
+        return head if is_head else None
+
+    async def _send_late_buttons(
+        self, lease: Lease, events: Sequence[InboundEvent], replies: Sequence[Outgoing]
+    ) -> None:
+        """Spend reply tokens whose time is over on buttons that fetch these replies."""
+        channel = self._services.channel(lease.conversation)
+        if channel is None or not events:
+            return
+        buttons = LateButtons(self._services, lease, channel)
+        by_address = {event.address: event for event in events}
+        for reply, address, *_ in replies:
+            if reply.keep != "if_free":
+                # What has joined the turn since it began has the same author. What is for one
+                # person is not pushed.
+                event = by_address.get(address, events[-1])
+                await buttons.send(event, address, always=reply.private)
+
+    def _deliveries(
+        self, lease: Lease, journalled: JournalledTurn, result: TurnResult
+    ) -> list[Delivery]:
+        if (channel := self._services.channel(lease.conversation)) is None:
+            return []
+        answered = result.asker
+        for message in result.messages:
+            if message.role == "user" and message.author:
+                answered = message.author.id
+        asked = (*result.answers, *_ids_of_users(result.messages))
+        turn_id, deliveries = journalled.turn_id, list[Delivery]()
+        for reply, address, whose, is_deletion in result.replies:
+            asker = whose or answered
+            for part in [reply] if is_deletion else channel.split(reply):
+                delivery = Delivery(
+                    f"{turn_id}_{len(deliveries) + 1}",
+                    turn_id,
+                    part,
+                    channel.current(address),
+                    asker=asker,
+                    answers=asked,
+                    more_late=asker in journalled.late_askers,
+                    may_be_reopened=result.may_be_reopened,
+                    deletes=() if is_deletion else None,
+                )
+                deliveries.append(delivery)
+        return deliveries

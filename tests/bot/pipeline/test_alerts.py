@@ -1,0 +1,153 @@
+"""What the operator is told: once for each cause and day, through the outbox, or by the log
+alone."""
+
+from __future__ import annotations
+
+import pytest
+import structlog
+
+from bot.channels import Delivery, Reply
+from bot.clock import Days
+from bot.errors import DeliveryRefused, ModelUnusable, TokenRefused
+from bot.pipeline.alerts import Alerts
+from bot.pipeline.limits import Limits
+from bot.pipeline.undelivered import decode_delivery
+from bot.providers.scripted import Step
+from bot.store import Store, open_store
+from bot.texts import load
+from bot.transcript import Usage
+from tests.bot.harness import HERE, Harness, Mailbox
+from tests.bot.pipeline.budgets_harness import Clock
+
+NOTICES = "mailbox:notices:OPS"
+NAME = "notice_2026-11-21_rate_limited"
+
+
+def make_alerts(
+    store: Store, clock: Clock, recipient: str = "mailbox:OPS", language: str = "en"
+) -> Alerts:
+    """The alerts of one process."""
+    alerts = Alerts(store, load(), Days("UTC", clock), language, recipient)
+    alerts.connect({"mailbox": Mailbox()})
+    return alerts
+
+
+async def notices(store: Store, harness: Harness) -> list[str]:
+    """What the operator gets, after whoever is due was attended to."""
+    for conversation in await store.leases.due(10):
+        await harness.runner.process(conversation)
+    return [
+        delivery.reply.text
+        for delivery in harness.box.delivered
+        if delivery.id.startswith("notice_")
+    ]
+
+
+async def test_a_cause_is_told_once_a_day_however_many_processes_notice(store: Store) -> None:
+    """The next day it is told again; another cause is another notice."""
+    clock = Clock()
+    one, other = make_alerts(store, clock), make_alerts(store, clock)
+    for alerts in (one, other, one):
+        await alerts.notice("rate_limited", "over its quota")
+    await other.notice("key_refused", "set a new one")
+    clock.now += 86_400
+    await one.notice("rate_limited", "over its quota")
+    harness = Harness(store, [])
+    assert await notices(store, harness) == [
+        "The language model refuses more requests: over its quota.",
+        "The language model refuses my key: set a new one.",
+        "The language model refuses more requests: over its quota.",
+    ]
+    assert await store.leases.due(10) == []
+
+
+async def test_a_notice_waits_in_the_outbox_of_its_own_conversation(store: Store) -> None:
+    """So that it is tried again like any answer, in the language of the settings."""
+    await make_alerts(store, Clock(), language="ja").notice("rate_limited", "429")
+    raw = await store.outbox.head(NOTICES)
+    assert raw is not None
+    text = "言語モデルがこれ以上のリクエストを受け付けません：429"
+    assert decode_delivery(raw) == Delivery(NAME, NAME, Reply(text))
+
+
+@pytest.mark.parametrize(
+    ("recipient", "platform"), [("", ""), ("line:U1", ""), ("mailbox:OPS", "mailbox")]
+)
+async def test_where_no_way_leads_to_the_operator_the_log_tells(
+    store: Store, recipient: str, platform: str
+) -> None:
+    """Nobody is named, the channel is off, or it is the one that is in trouble."""
+    alerts = make_alerts(store, Clock(), recipient)
+    with structlog.testing.capture_logs() as logs:
+        await alerts.notice("token_refused", "invalid_auth", platform=platform)
+        await alerts.notice("token_refused", "invalid_auth", platform=platform)
+    assert [(entry["event"], entry["cause"]) for entry in logs] == [
+        ("alert.raised", "token_refused")
+    ]
+    assert "invalid_auth" in logs[0]["notice"]
+    assert await store.leases.due(10) == []
+
+
+async def test_a_notice_that_could_not_be_kept_is_tried_again(store: Store) -> None:
+    """While the store is away nothing raises, and the next occasion counts."""
+    async with open_store("redis://127.0.0.1:1", history_days=1) as away:
+        alerts = make_alerts(away, Clock())
+        with structlog.testing.capture_logs() as logs:
+            await alerts.notice("dead_letters")
+            await alerts.notice("dead_letters")
+    assert [entry["event"] for entry in logs] == ["alert.raised", "alert.not_sent"] * 2
+
+
+async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(store: Store) -> None:
+    """Each once, while turns go on."""
+    steps = [Step(f"Answer {number}", usage=Usage(25)) for number in range(1, 5)]
+    harness = Harness(store, steps, limits=Limits(bot_tokens=100), alert_to="mailbox:OPS")
+    reported = []
+    for number in range(1, 6):
+        await harness.receive("hi", f"m{number}")
+        await harness.runner.process(HERE)
+        await harness.budgets.flush()
+        reported.append(len(await notices(store, harness)))
+    assert reported == [0, 0, 0, 1, 1]
+    (only,) = await notices(store, harness)
+    assert only.startswith("Today's tokens are spent (100 / 100).")
+    low = Harness(
+        store, [Step("One", usage=Usage(5))], limits=Limits(bot_tokens=110), alert_to="mailbox:OPS"
+    )
+    await low.receive("hi", "m9")
+    await low.runner.process(HERE)
+    await low.budgets.flush()
+    (notice,) = await notices(store, low)
+    assert notice.startswith("80 % of today's tokens are spent (105 / 110).")
+
+
+async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
+    """A refused key, an answer that nobody will get, a refused token of the other platform."""
+    refused = Step(
+        error=ModelUnusable("key_refused", "GEMINI_API_KEY was refused (401): set a valid key")
+    )
+    harness = Harness(store, [refused], alert_to="mailbox:OPS")
+    harness.box.failures = [DeliveryRefused("no such channel")]
+    await harness.receive("hi", "m1")
+    await harness.runner.process(HERE)
+    assert await notices(store, harness) == [
+        "The language model refuses my key: GEMINI_API_KEY was refused (401): set a valid key.",
+        (
+            "An answer could not be delivered, or a turn was given up: no such channel. “kaiwa "
+            "outbox "
+            "list” shows it."
+        ),
+    ]
+
+
+async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
+    """The delivery waits for a new token; the log is all that is left."""
+    harness = Harness(store, [Step("Hello")], alert_to="mailbox:OPS")
+    harness.box.failures = [TokenRefused("MAILBOX_TOKEN was refused")]
+    await harness.receive("hi", "m1")
+    with structlog.testing.capture_logs() as logs:
+        await harness.runner.process(HERE)
+    assert [entry["notice"] for entry in logs if entry["event"] == "alert.raised"] == [
+        "My access was refused (mailbox): MAILBOX_TOKEN was refused."
+    ]
+    assert await store.outbox.head(NOTICES) is None

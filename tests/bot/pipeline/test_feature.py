@@ -1,0 +1,163 @@
+"""The hooks of features: only those that one overrides are called, in the order of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from bot.channels import Delivery, InboundEvent, Reply
+from bot.pipeline.feature import (
+    AnsweredTurn,
+    Feature,
+    Features,
+    Outgoing,
+    TurnRequest,
+    TurnResult,
+)
+from bot.transcript import Author, Message
+from tests.bot.harness import HERE, words
+
+REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
+TURN = AnsweredTurn(HERE, "t1", ())
+ANSWER = Delivery("d1", "t1", Reply("Hello"))
+
+
+class Signs(Feature):
+    """Signs each answer."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
+        return replace(reply, text=f"{reply.text} {self._name}")
+
+
+class Holds(Feature):
+    """Lets no delivery pass."""
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        return 5
+
+
+class Counts(Feature):
+    """Remembers what came to it."""
+
+    def __init__(self) -> None:
+        self.seen: list[Delivery] = []
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        self.seen.append(delivery)
+        return delivery
+
+
+class Overhears(Feature):
+    """Answers messages that hold its word, in turns of its own."""
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.heard: list[str] = []
+
+    async def overhear(self, conversation: str, event: InboundEvent) -> bool:
+        self.heard.append(event.message.text)
+        return self.word in event.message.text
+
+    async def answer_overheard(
+        self, conversation: str, events: Sequence[InboundEvent]
+    ) -> TurnResult | None:
+        texts = [event.message.text for event in events if self.word in event.message.text]
+        return TurnResult(replies=[Outgoing(Reply(text), "") for text in texts]) if texts else None
+
+    def help(self, conversation: str, language: str) -> str:
+        return self.word
+
+
+async def test_all_features_overhear_and_one_answers() -> None:
+    """A message is taken by a turn where one of them wants it; /help has a line of each."""
+    one, other = Overhears("Hello"), Overhears("Bye")
+    features = Features()
+    features.install([one, Overhears(""), other])
+    event = InboundEvent(words("m1", "Bye"), unmentioned=True)
+    assert await features.overhear(HERE, event)
+    assert (one.heard, other.heard) == (["Bye"], ["Bye"])
+    found = await features.answer_overheard(HERE, [event])
+    assert [one.reply.text for one in found.replies] == ["Bye"]
+    assert features.help(HERE, "en") == ["Hello", "Bye"]
+
+
+class Keeps(Feature):
+    """Keeps one message, and has its word taken out of answers."""
+
+    purged, erased = ("kept",), ("more",)
+
+    def __init__(self, word: str) -> None:
+        self.word = word
+        self.changed: list[str] = []
+
+    async def overheard(self, conversation: str) -> list[Message]:
+        return [words(self.word, self.word)]
+
+    async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
+        self.changed += edits
+
+    def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
+        return text.replace(self.word, "") or None
+
+    def greeting(self, key: str, event: InboundEvent) -> str:
+        return f"{key} {self.word}"
+
+
+async def test_what_features_keep_of_messages_is_one_list_and_changes_reach_each() -> None:
+    """An answer of which nothing is left is not sent; a greeting has a line of each."""
+    one, other = Keeps("one"), Keeps("other")
+    features = Features()
+    features.install([one, other])
+    assert [message.id for message in await features.overheard(HERE)] == ["one", "other"]
+    await features.change(HERE, {"m1": None})
+    assert (one.changed, other.changed) == (["m1"], ["m1"])
+    assert features.edit_answer("one, other", []) == ", "
+    assert features.edit_answer("one", []) is None
+    assert features.greeting("hi", REQUEST.event) == ["hi one", "hi other"]
+    assert (features.purged, features.erased) == ({"kept"}, {"kept", "more"})
+
+
+async def test_a_later_feature_sees_what_an_earlier_one_has_made() -> None:
+    """The registry's order counts."""
+    features = Features()
+    features.install([Signs("one"), Signs("two"), Counts()])
+    assert (await features.after_answer(TURN, Reply("Hello"))).text == "Hello one two"
+    assert await features.before_delivery(HERE, ANSWER) is ANSWER
+
+
+async def test_what_a_feature_holds_back_reaches_no_later_one() -> None:
+    """A time, or nothing at all, is the outcome."""
+    features, before, after = Features(), Counts(), Counts()
+    features.install([before, Holds(), after])
+    assert await features.before_delivery(HERE, ANSWER) == 5
+    assert (before.seen, after.seen) == ([ANSWER], [])
+
+
+async def test_without_features_everything_stays_as_it_is() -> None:
+    """Nor does a feature matter that overrides nothing."""
+    for installed in ((), (Feature(),)):
+        features = Features()
+        features.install(installed)
+        assert features.find_store(REQUEST)(Feature) is None
+        assert await features.after_answer(TURN, ANSWER.reply) is ANSWER.reply
+        assert await features.before_delivery(HERE, ANSWER) is ANSWER
+        assert (await features.cards(HERE, []), features.places(HERE)) == ([], set())
+        assert not await features.overhear(HERE, REQUEST.event)
+        assert await features.answer_overheard(HERE, [REQUEST.event]) == TurnResult()
+        assert features.help(HERE, "en") == []
+        assert (await features.overheard(HERE), features.greeting("hi", REQUEST.event)) == ([], [])
+        assert features.edit_answer("Hello", []) == "Hello"
+        await features.change(HERE, {})
+        assert await features.receive(HERE, REQUEST.event, []) is REQUEST.event
+        assert (features.actions, features.commands, features.kept) == ({}, {}, {})
+        assert await features.before_model(REQUEST, []) == []
+        assert await features.overview(HERE, REQUEST.event) == []
+        assert features.announce(REQUEST.event) is None
+        assert await features.after_turn(HERE, REQUEST.event, failed=True) == []
+        assert features.running == []
+        assert not await features.delete_kept(HERE, REQUEST.event, "delete", "1")
+        assert features.unrecorded == set()
