@@ -37,7 +37,7 @@ from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
 from bot.pipeline.accept import Intake
 from bot.pipeline.alerts import Alerts
-from bot.pipeline.feature import Features
+from bot.pipeline.features import Features
 from bot.pipeline.history import read_history
 from bot.pipeline.journal import read_open_card
 from bot.pipeline.overviews import PersonalOverviews

@@ -11,7 +11,7 @@ from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.pipeline.cancellation import CHANGES, TOPIC, Change
-from bot.pipeline.feature import NO_FEATURES, Features
+from bot.pipeline.features import NO_FEATURES, Features
 from bot.pipeline.select import (
     CANNED,
     CONVERSATION_DELETED,

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bot.agent.turn import apply_changes
 from bot.channels import Channel, Delivery, InboundEvent
 from bot.pipeline.cancellation import CHANGES, Change
-from bot.pipeline.feature import NO_FEATURES, Features
+from bot.pipeline.features import NO_FEATURES, Features
 from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, wait_for_lease
 from bot.pipeline.journal import (
     newest_address,

@@ -17,7 +17,8 @@ from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
 from bot.pipeline.alerts import Alerts
 from bot.pipeline.cancellation import CancelRegistry
 from bot.pipeline.deliver import OutboxRelay, Progress
-from bot.pipeline.feature import Feature, Features
+from bot.pipeline.feature import Feature
+from bot.pipeline.features import Features
 from bot.pipeline.history import READ_TURNS, HistoryWindow
 from bot.pipeline.late_answers import LateAnswers
 from bot.pipeline.limits import Budgets

@@ -12,7 +12,7 @@ from bot.channels import Channel, InboundEvent, Reply
 from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.pipeline.alerts import Alerts
-from bot.pipeline.feature import Features
+from bot.pipeline.features import Features
 from bot.pipeline.limits import Budgets, Limits
 from bot.pipeline.review import Reviewers
 from bot.providers import Provider

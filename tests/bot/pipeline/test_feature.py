@@ -7,14 +7,8 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from bot.channels import Delivery, InboundEvent, Reply
-from bot.pipeline.feature import (
-    AnsweredTurn,
-    Feature,
-    Features,
-    Outgoing,
-    TurnRequest,
-    TurnResult,
-)
+from bot.pipeline.feature import AnsweredTurn, Feature, Outgoing, TurnRequest, TurnResult
+from bot.pipeline.features import Features
 from bot.transcript import Author, Message
 from tests.bot.harness import HERE, words
 

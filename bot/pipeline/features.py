@@ -1,0 +1,206 @@
+"""The list of features: it calls their hooks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, KeptSection, Reply
+from bot.pipeline.feature import (
+    AnsweredTurn,
+    Feature,
+    MakeStore,
+    RunCommand,
+    TurnRequest,
+    TurnResult,
+)
+from bot.store import Erase
+from bot.transcript import Message
+from toolset.stores import FindStore
+
+HOOKS = [name for name in vars(Feature) if callable(getattr(Feature, name)) and name[0] != "_"]
+
+
+class Features:
+    """All features, in the order of their registry; a hook that none has costs nothing."""
+
+    def __init__(self) -> None:
+        self._by_hook: dict[str, list[Feature]] = {hook: [] for hook in HOOKS}
+        self.actions: dict[str, Accept] = {}
+        self.commands: dict[str, RunCommand] = {}
+        self.kept: dict[str, Erase] = {}
+        self.shown: set[str] = set()
+        self.purged: set[str] = set()
+        self.erased: set[str] = set()
+        self.unrecorded: set[str] = set()
+        self._tool_stores: dict[type[Any], MakeStore] = {}
+
+    def install(self, features: Iterable[Feature]) -> None:
+        """Take features in; what they need to be made may hold this list already."""
+        for feature in features:
+            self.actions.update(feature.actions)
+            self.commands.update(feature.commands)
+            self.kept.update(feature.kept)
+            self.shown.update(feature.shown)
+            self.purged.update(feature.purged)
+            self.erased.update((*feature.purged, *feature.erased))
+            self._tool_stores.update(feature.tool_stores)
+            self.unrecorded.update(feature.unrecorded)
+            for hook, called in self._by_hook.items():
+                if getattr(type(feature), hook) is not getattr(Feature, hook):
+                    called.append(feature)
+
+    @property
+    def running(self) -> list[Feature]:
+        """Those with a ``run``."""
+        return self._by_hook["run"]
+
+    def find_store(self, request: TurnRequest) -> FindStore:
+        """What a turn's tools ask for their stores, see ``Feature.tool_stores``; each is made once
+        for the turn."""
+        made: dict[type[Any], Any] = {}
+
+        def find(kind: type[Any]) -> Any:
+            if kind not in made and kind in self._tool_stores:
+                made[kind] = self._tool_stores[kind](request)
+            return made.get(kind)
+
+        return find
+
+    def prefetch(self, conversation: str, author: str) -> None:
+        """See ``Feature.prefetch``."""
+        for feature in self._by_hook["prefetch"]:
+            feature.prefetch(conversation, author)
+
+    async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> list[Message]:
+        """See ``Feature.before_model``."""
+        found = [
+            await feature.before_model(request, asked) for feature in self._by_hook["before_model"]
+        ]
+        return [message for message in found if message]
+
+    def help(self, conversation: str, language: str) -> list[str]:
+        """See ``Feature.help``."""
+        lines = (feature.help(conversation, language) for feature in self._by_hook["help"])
+        return [line for line in lines if line]
+
+    async def overhear(self, conversation: str, event: InboundEvent) -> bool:
+        """See ``Feature.overhear``. What all of them ask the store leaves together."""
+        taken = (feature.overhear(conversation, event) for feature in self._by_hook["overhear"])
+        return any(await asyncio.gather(*taken))
+
+    async def answer_overheard(
+        self, conversation: str, events: Sequence[InboundEvent]
+    ) -> TurnResult:
+        """See ``Feature.answer_overheard``."""
+        for feature in self._by_hook["answer_overheard"]:
+            if (result := await feature.answer_overheard(conversation, events)) is not None:
+                return result
+        return TurnResult()
+
+    def greeting(self, key: str, event: InboundEvent) -> list[str]:
+        """See ``Feature.greeting``."""
+        lines = (feature.greeting(key, event) for feature in self._by_hook["greeting"])
+        return [line for line in lines if line]
+
+    async def overheard(self, conversation: str) -> list[Message]:
+        """See ``Feature.overheard``."""
+        found: list[Message] = []
+        for feature in self._by_hook["overheard"]:
+            found += await feature.overheard(conversation)
+        return found
+
+    async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
+        """See ``Feature.change``."""
+        for feature in self._by_hook["change"]:
+            await feature.change(conversation, edits)
+
+    def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
+        """See ``Feature.edit_answer``."""
+        edited: str | None = text
+        for feature in self._by_hook["edit_answer"]:
+            if edited is not None:
+                edited = feature.edit_answer(edited, before)
+        return edited
+
+    async def receive(
+        self, conversation: str, event: InboundEvent, before: Sequence[Message]
+    ) -> InboundEvent:
+        """See ``Feature.receive``."""
+        for feature in self._by_hook["receive"]:
+            event = await feature.receive(conversation, event, before)
+        return event
+
+    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
+        """See ``Feature.after_answer``."""
+        for feature in self._by_hook["after_answer"]:
+            reply = await feature.after_answer(turn, reply)
+        return reply
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        """See ``Feature.before_delivery``."""
+        for feature in self._by_hook["before_delivery"]:
+            prepared = await feature.before_delivery(conversation, delivery)
+            if not isinstance(prepared, Delivery):
+                return prepared
+            delivery = prepared
+        return delivery
+
+    async def cards(self, conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
+        """See ``Feature.cards``."""
+        found: list[ButtonCard] = []
+        for feature in self._by_hook["cards"]:
+            found += await feature.cards(conversation, messages)
+        return found
+
+    def places(self, conversation: str) -> set[str]:
+        """See ``Feature.places``."""
+        found: set[str] = set()
+        for feature in self._by_hook["places"]:
+            found.update(feature.places(conversation))
+        return found
+
+    def announce(self, event: InboundEvent) -> Reply | None:
+        """See ``Feature.announce``."""
+        replies = (feature.announce(event) for feature in self._by_hook["announce"])
+        return next((reply for reply in replies if reply), None)
+
+    async def after_turn(
+        self, conversation: str, event: InboundEvent, *, failed: bool
+    ) -> list[Reply]:
+        """See ``Feature.after_turn``."""
+        replies = []
+        for feature in self._by_hook["after_turn"]:
+            if reply := await feature.after_turn(conversation, event, failed=failed):
+                replies.append(reply)
+        return replies
+
+    async def after_delivery(self, conversation: str, delivery: Delivery, refusal: str) -> None:
+        """See ``Feature.after_delivery``."""
+        for feature in self._by_hook["after_delivery"]:
+            await feature.after_delivery(conversation, delivery, refusal)
+
+    async def forget_in(self, conversation: str, author_id: str | None) -> None:
+        """See ``Feature.forget_in``."""
+        for feature in self._by_hook["forget_in"]:
+            await feature.forget_in(conversation, author_id)
+
+    async def overview(self, conversation: str, event: InboundEvent) -> list[KeptSection]:
+        """See ``Feature.overview``."""
+        found = await asyncio.gather(
+            *(feature.overview(conversation, event) for feature in self._by_hook["overview"])
+        )
+        return [section for section in found if section]
+
+    async def delete_kept(
+        self, conversation: str, event: InboundEvent, action: str, key: str
+    ) -> bool:
+        """See ``Feature.delete_kept``."""
+        for feature in self._by_hook["delete_kept"]:
+            if await feature.delete_kept(conversation, event, action, key):
+                return True
+        return False
+
+
+NO_FEATURES = Features()
