@@ -13,9 +13,9 @@ from functools import partial
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
+from bot.agent.limits import room_for_results, with_results_cut
 from bot.agent.provenance import Provenance
 from bot.agent.reasons import Declarations, with_reason_apart
-from bot.agent.request_size import room_for_results, with_results_cut
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import RecordedResponse, Turn
 from bot.errors import ModelError, TurnFailed

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.agent.call_limits import MOST_READ, calls_beyond, left_out, not_made
+from bot.agent.limits import MOST_READ, calls_beyond, left_out, not_made
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.file_types import kind_of

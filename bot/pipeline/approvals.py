@@ -21,8 +21,7 @@ from bot.pipeline.review import Vote
 from bot.pipeline.select import CONVERSATION_DELETED, ParsedEvent, parse
 from bot.pipeline.services import Services
 from bot.safe_text.arguments import SHOWN, code_block, render_within_limit
-from bot.safe_text.names import isolated_name
-from bot.safe_text.quotations import quotable
+from bot.safe_text.names import isolated_name, quotable
 from bot.store import InboxEntry, JournalledTurn, Lease, ShownQuestion
 from bot.texts import language_for
 from bot.transcript import Author, Spending, Usage, channel_of, encode, new_id

@@ -31,7 +31,7 @@ from bot.providers.retry_policy import (
     exceeds_longest_wait,
 )
 from bot.providers.shared.request import without_files
-from bot.providers.shared.size_limits import cap_answer, estimate_tokens, patience_for, trim_oldest
+from bot.providers.shared.streaming import cap_answer, estimate_tokens, patience_for, trim_oldest
 from bot.telemetry import Metrics
 from bot.transcript import Message
 from toolset.tool import ToolDefinition

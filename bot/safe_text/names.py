@@ -1,11 +1,13 @@
-"""Display names, which people choose freely, made safe to show anywhere."""
+"""Display names, which people choose freely, and sentences of models, made safe to show."""
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 
-from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN, without_invisible
+from bot.safe_text.arguments import OURS, QUOTES
+from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN, isolate_rtl, without_invisible
 
 CAP = 50  # characters
 # Characters that separate or enclose a name where it is shown: commas, brackets, quotes, code and
@@ -28,3 +30,33 @@ def isolated_name(name: str) -> str:
     """The safe name for a sentence: a right-to-left one does not reorder the text beside it."""
     name = safe_name(name)
     return f"{LEFT_TO_RIGHT}{name}{LEFT_TO_RIGHT}" if RTL_RUN.search(name) else name
+
+
+# These quote, format, or begin an argument; a space stands for each.
+MARKS = dict.fromkeys(map(ord, {*'"`*~[]<>|\\「」『』【】《》〈〉«»‹›', *OURS, *QUOTES}), " ")
+SOURCE = 4  # characters that are read for each that is shown
+
+
+def quotable(text: str, cap: int) -> str:
+    """The text on one line of at most ``cap`` characters, to be put between quotation marks; may be
+    empty.
+
+    It has no invisible characters, no quotation marks, no marks of Markdown, and none that begins
+    an argument: it can neither end the quotation nor pass for arguments. Right-to-left words do not
+    reorder the text beside it.
+    """
+    plain = without_invisible(text[: SOURCE * cap]).translate(MARKS)
+    # With a space behind it, no HTML entity stands for a mark.
+    return isolate_rtl(_line(plain.replace("&", "& "), cap))
+
+
+def json_line(text: str, cap: int) -> str:
+    """The text as a JSON string on one line, of at most ``cap`` visible characters: no text can end
+    the quotation."""
+    line = _line(without_invisible(text[: SOURCE * cap]), cap)
+    return json.dumps(line, ensure_ascii=False)
+
+
+def _line(text: str, cap: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= cap else f"{line[: cap - 1]}…"

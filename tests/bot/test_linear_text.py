@@ -40,7 +40,7 @@ from bot.safe_text import arguments as disclosure
 from bot.safe_text import glyphs, names
 from bot.safe_text.addresses import keys_in
 from bot.safe_text.links import LinkFilter
-from bot.safe_text.quotations import quotable
+from bot.safe_text.names import quotable
 from bot.terminal import printable
 from bot.terminal.markdown import ChatMarkdown
 from bot.terminal.screen import Screen, call_text, result_text

@@ -21,7 +21,7 @@ from bot.file_types import kind_of
 from bot.pipeline.feature import Feature, TurnRequest
 from bot.pipeline.services import Services
 from bot.pipeline.transcript_text import name_of
-from bot.safe_text.quotations import json_line
+from bot.safe_text.names import json_line
 from bot.texts import PLACEHOLDER
 from bot.transcript import BACKGROUND_ID, UNREADABLE, Author, Media, Message, Part, Text, encode
 

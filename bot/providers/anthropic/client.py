@@ -33,8 +33,14 @@ from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.generated_sdk import client_options
-from bot.providers.shared.request import Attachments, Body, Inline, in_base64, length_of
-from bot.providers.shared.server_tools import ServerTools
+from bot.providers.shared.request import (
+    Attachments,
+    Body,
+    Inline,
+    ServerTools,
+    in_base64,
+    length_of,
+)
 from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition

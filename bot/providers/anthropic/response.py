@@ -17,8 +17,8 @@ from msgspec import Struct
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.anthropic.request import PROVIDER, SERVER_BLOCKS, THOUGHTS
 from bot.providers.shared.failures import Failures, status_of
+from bot.providers.shared.request import MOST_FOUND, bounded
 from bot.providers.shared.response import Calls, build_response, event_decoder
-from bot.providers.shared.server_tools import MOST_FOUND, bounded
 from bot.transcript import (
     Grounding,
     Message,

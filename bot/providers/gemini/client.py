@@ -27,20 +27,22 @@ from bot.providers.gemini.caching import CachedContents
 from bot.providers.gemini.failures import ServiceError, cause_of, read_refusal, translating
 from bot.providers.gemini.request import (
     JSON,
+    OPENING,
     contents,
     declarations,
+    declared,
     generation_config,
     kinds_of,
+    may_be_refusal,
+    own_tools,
     tool_config,
 )
 from bot.providers.gemini.response import Answer
-from bot.providers.gemini.server_tools import OPENING, declared, may_be_refusal, own_tools
 from bot.providers.gemini.uploads import UploadedFiles
 from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.request import Attachments, length_of, remember_last
-from bot.providers.shared.server_tools import ServerTools
+from bot.providers.shared.request import Attachments, ServerTools, length_of, remember_last
 from bot.providers.shared.streaming import events_of, stream_answer
 from bot.transcript import Message, encode
 from toolset.tool import ToolDefinition

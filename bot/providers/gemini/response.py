@@ -16,8 +16,8 @@ from msgspec.json import Decoder
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.gemini.failures import ServiceError
 from bot.providers.shared.failures import Failures
+from bot.providers.shared.request import MOST_FOUND, bounded
 from bot.providers.shared.response import USUAL, build_response, event_decoder
-from bot.providers.shared.server_tools import MOST_FOUND, bounded
 from bot.transcript import (
     NOT_GROUNDED,
     Grounding,

@@ -27,7 +27,7 @@ from bot.providers.json_mode.request import conversation, instructions, repair, 
 from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.response import Calls, build_response
-from bot.providers.shared.size_limits import CALLS_CAP, TEXT_CAP, cap_answer
+from bot.providers.shared.streaming import CALLS_CAP, TEXT_CAP, cap_answer
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage
 from toolset.tool import ToolDefinition
 

@@ -1,21 +1,23 @@
 """What the requests of several vendors share: portable ids and names, the visible parts of a
-message, tools, media."""
+message, tools, media, a vendor's own tools."""
 
 from __future__ import annotations
 
 import math
 import re
 import secrets
+import time
 from base64 import b64encode
 from binascii import b2a_base64
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from hashlib import sha256
 from typing import TypeVar
 
+import structlog
 from msgspec.structs import replace
 
 from bot.file_types import PDF, label
-from bot.transcript import Media, Message, Part, Text
+from bot.transcript import Grounding, Media, Message, Part, Source, Text
 from toolset.tool import ToolDefinition
 
 # This joins OpenAI's length and Anthropic's letters.
@@ -176,3 +178,54 @@ def length_of(body: bytes | Body) -> dict[str, str]:
     if not isinstance(body, Body):
         return {}
     return {"content-length": str(body.size)}
+
+
+log = structlog.stdlib.get_logger(__name__)
+
+PAUSE_S = 3600.0
+# An answer keeps so many pages and searches: more than anybody is shown.
+MOST_FOUND = 50
+# These are the most characters of a page's address, and of a title or a search.
+LONGEST_ADDRESS, LONGEST_WORDS = 2_000, 300
+
+
+def bounded(found: Grounding) -> Grounding:
+    """What was found, without what is too much to keep."""
+    pages = []
+    for page in found.sources:
+        if len(page.url) <= LONGEST_ADDRESS:
+            pages.append(Source(page.title[:LONGEST_WORDS], page.url))
+    queries = [query[:LONGEST_WORDS] for query in found.queries[:MOST_FOUND]]
+    return Grounding(tuple(pages[:MOST_FOUND]), tuple(queries))
+
+
+class ServerTools:
+    """The vendor's own tools of one model.
+
+    Args:
+        clock: monotonic seconds.
+
+    Attributes:
+        names: of the tools that the model gets while none is refused.
+    """
+
+    def __init__(
+        self, names: tuple[str, ...], model: str, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.names = names
+        self._model = model
+        self._clock = clock
+        self._paused_until = -math.inf
+
+    def offered(self) -> tuple[str, ...]:
+        """Their names; none for an hour after a refusal."""
+        return () if self._clock() < self._paused_until else self.names
+
+    def pause(self, cause: str) -> str:
+        """Leave the tools out for an hour; returns what the operator reads."""
+        if self._clock() >= self._paused_until:
+            log.warning(
+                "model.server_tools_refused", model=self._model, tools=list(self.names), cause=cause
+            )
+        self._paused_until = self._clock() + PAUSE_S
+        return f"{self._model}, {', '.join(self.names)}: {cause}"

@@ -8,7 +8,7 @@ from bot.errors import ModelError, RequestRefused, TooLong
 from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, Step
 from bot.providers.shared.failures import too_long
-from bot.providers.shared.size_limits import estimate_tokens, trim_oldest
+from bot.providers.shared.streaming import estimate_tokens, trim_oldest
 from bot.telemetry import Metrics
 from bot.transcript import SUMMARY_ID, Media, Message, Text, ToolCall
 from tests.bot.providers.asking import ask, model, results, user

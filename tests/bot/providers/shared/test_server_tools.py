@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from bot.providers.shared.server_tools import PAUSE_S, ServerTools
+from bot.providers.shared.request import PAUSE_S, ServerTools
 
 
 def test_the_tools_come_back_after_an_hour() -> None:

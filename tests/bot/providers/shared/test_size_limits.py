@@ -17,8 +17,15 @@ from bot.providers.openai.response import Answer as OpenAIAnswer
 from bot.providers.scripted import Scripted, Step
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.response import Calls
-from bot.providers.shared.size_limits import CALLS_CAP, TEXT_CAP, cap_answer
-from bot.providers.shared.streaming import STREAM_CAP, StreamTooLong, events_of, lines_of
+from bot.providers.shared.streaming import (
+    CALLS_CAP,
+    STREAM_CAP,
+    TEXT_CAP,
+    StreamTooLong,
+    cap_answer,
+    events_of,
+    lines_of,
+)
 from bot.telemetry import Metrics
 from tests.bot.providers.asking import ask, user
 from tests.growth import SHAPES, assert_grows, assert_linear

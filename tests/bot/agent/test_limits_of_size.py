@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
+from bot.agent.limits import CUT, LEAST_CHARACTERS, room_for_results, with_results_cut
 from bot.agent.loop import Agent
-from bot.agent.request_size import CUT, LEAST_CHARACTERS, room_for_results, with_results_cut
 from bot.agent.turn import Turn, TurnContext
 from bot.providers import NONE
 from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics
 from bot.transcript import Message, Opaque, Quote, Text, ToolCall, ToolResult, Usage, encode
-from tests.bot.agent.test_call_limits import Page
+from tests.bot.agent.test_limits import Page
 from tests.bot.agent.test_loop import Notes, user
 from tests.fakes.tools import tool_map
 
