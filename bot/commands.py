@@ -10,7 +10,11 @@ from collections.abc import Sequence
 from bot.texts import LANGUAGES, Texts
 
 ANSWERS = ("approve", "reject", "polite")  # rows of the table ``words`` that are no commands
-NUMBERED = "numbered."  # before the name of a command whose words are followed by a number
+# What stands before the name of a command, as in ``stops.stop``:
+NUMBERED = "numbered"  # its words are followed by a number
+CANCELS = "cancels"  # messages before it are left out
+FORGETS = "forgets"  # so is all that its author has planned, and the turn leaves no history
+STOPS = "stops"  # it ends the turn under way; messages before it get no answer
 INTERPRET = "interpret"  # the command whose words are followed by two languages
 DIGITS = 9  # of such a number
 TRAILING = " .!。！　"
@@ -23,16 +27,20 @@ class SpokenCommands:
 
     Attributes:
         names: of the commands.
+        kinds: by their names, ``NUMBERED`` and others; most have none.
     """
 
     def __init__(self, texts: Texts) -> None:
         rows = [row for row in texts.table("words", LANGUAGES[0]) if row not in ANSWERS]
-        self.names = [row.removeprefix(NUMBERED) for row in rows]
+        self.names = [_name(row) for row in rows]
+        self.kinds = {_name(row): row.partition(".")[0] for row in rows if "." in row}
         self._commands = _words(texts, rows)
         self._decisions = {
             word: name == "approve" for word, name in _words(texts, ("approve", "reject")).items()
         }
-        self._numbered = _words(texts, [row for row in rows if row.startswith(NUMBERED)])
+        self._numbered = {
+            word: name for word, name in self._commands.items() if self.kinds.get(name) == NUMBERED
+        }
         self._polite = frozenset(_words(texts, ("polite",)))
         names = [
             pair for language in LANGUAGES for pair in texts.table("languages", language).items()
@@ -81,10 +89,14 @@ def number_in(text: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
+def _name(row: str) -> str:
+    return row.rpartition(".")[2]
+
+
 def _words(texts: Texts, rows: Sequence[str]) -> dict[str, str]:
     """Command names by their words in every language."""
     return {
-        word.strip().casefold(): row.removeprefix(NUMBERED)
+        word.strip().casefold(): _name(row)
         for language in LANGUAGES
         for row in rows
         for word in texts.get(f"words.{row}", language).split(",")

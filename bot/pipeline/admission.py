@@ -12,6 +12,7 @@ import structlog
 
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
+from bot.commands import FORGETS, STOPS
 from bot.pipeline.feature import Outgoing
 from bot.pipeline.limits import Balance, Excess, Standing, is_operators
 from bot.pipeline.select import CANNED, CONVERSATION_DELETED, LEFT_OUT, ParsedEvent
@@ -24,7 +25,7 @@ log = structlog.stdlib.get_logger(__name__)
 REFUSAL_PAUSE_S = 3_600
 DAY_S = 86_400
 UNREAD = Text("[A message beyond the day's limit. Its words were not kept.]")
-FORGETS = Excess("user", "forgets")
+MOST_FORGETS = Excess("user", "forgets")
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class Admission:
         Raises:
             StoreUnavailable: the counts are not known.
         """
-        forgets = [one.event for one in batch if one.command == "forget"]
+        forgets = [one.event for one in batch if one.kind == FORGETS]
         # One of each person is enough.
         last = {event.author_id: event.message.id for event in forgets}
         repeated = {event.message.id for event in forgets} - set(last.values())
@@ -81,7 +82,7 @@ class Admission:
             if event.message.id in repeated:
                 continue
             if not await self._budgets.may_forget(turn_id, conversation, event.author_id):
-                beyond.append((FORGETS, [event]))
+                beyond.append((MOST_FORGETS, [event]))
         refused_ids: set[str] = set()
         for _, events in beyond:
             refused_ids.update(event.message.id for event in events)
@@ -121,8 +122,8 @@ class Admission:
         """
         counted: list[InboundEvent] = []
         for one in batch:
-            event, command = one
-            ours = command is not None or event.event == CANNED or one.is_reminder
+            event = one.event
+            ours = one.command is not None or event.event == CANNED or one.is_reminder
             if event.event == CONVERSATION_DELETED:
                 counted.clear()
             elif event.event == "unsent":
@@ -130,8 +131,8 @@ class Admission:
             elif _costs_nothing(event):
                 continue
             elif not (
-                command == "forget"
-                or (command == "stop" and counted)
+                one.kind == FORGETS
+                or (one.kind == STOPS and counted)
                 or (ours and is_operators(conversation))
             ):
                 counted.append(event)

@@ -112,8 +112,8 @@ class Feature:
     Attributes:
         actions: of its buttons, each with what takes a press, in one request to the store and
             before the platform gets its answer.
-        commands: what runs each; their words are in the table ``words`` of ``texts.toml``, or in
-            ``words.numbered`` if a number follows them.
+        commands: what runs each; their words are in the table ``words`` of ``texts.toml``, with a
+            kind where it has one (``bot.commands``).
         unrecorded: those of them that leave nothing in the history, which in a group is for
             everybody.
         kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import with_edit
 from bot.channels import APPROVE, REJECT, STOP, InboundEvent
-from bot.commands import SpokenCommands
+from bot.commands import CANCELS, FORGETS, STOPS, SpokenCommands
 from bot.transcript import Message
 
 # The pictures of one album arrive one by one.
@@ -34,10 +34,15 @@ LEFT_OUT: Final = "apology.left_out"
 
 
 class ParsedEvent(NamedTuple):
-    """An inbound event and the command that its whole text is, if it is one."""
+    """An inbound event and the command that its whole text is, if it is one.
+
+    Attributes:
+        kind: of the command, as ``bot.commands.STOPS``; empty for most.
+    """
 
     event: InboundEvent
     command: Command | None
+    kind: str = ""
 
     @property
     def is_text(self) -> bool:
@@ -52,7 +57,12 @@ class ParsedEvent(NamedTuple):
     @property
     def is_stop(self) -> bool:
         """Whether it ends the turn under way."""
-        return self.event.action == STOP or self.command == "stop"
+        return self.event.action == STOP or self.kind == STOPS
+
+    @property
+    def cancels(self) -> bool:
+        """Whether it leaves out the messages before it."""
+        return self.kind in (CANCELS, FORGETS)
 
 
 def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
@@ -69,7 +79,7 @@ def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
         and not event.message.text.lstrip().startswith(SLASHES)
     ):
         command = None
-    return ParsedEvent(event, command)
+    return ParsedEvent(event, command, commands.kinds.get(command or "", ""))
 
 
 @dataclass(slots=True)
@@ -103,12 +113,10 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
     """Go through a batch in order. What the batch itself takes back is left out, wherever it
     stands.
 
-    ``/stop``, ``/reset`` and ``/forget me`` cancel the messages before them; a routine that has
-    come outlives a
-    ``/reset``. A decision gets a canned answer: its question is closed, or it would not be in the
-    batch.
+    A routine that has come outlives a command that cancels the messages before it. A decision gets
+    a canned answer: its question is closed, or it would not be in the batch.
     """
-    found, events = Triage(), list(batch)
+    found, events, gone = Triage(), list(batch), set[str]()
     ids = {one.event.message.id for one in events}
     unsent = {one.event.target for one in events if one.event.event == "unsent"}
     for one in events:
@@ -122,8 +130,10 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
             found.reminders.append(event)
         if one.command is not None:
             found.commands.append((one.command, event))
-            if one.command in ("reset", "forget"):
+            if one.cancels:
                 found.messages = [event for event in found.messages if event.is_routine]
+            if one.kind == FORGETS:
+                gone.add(event.author_id)
         if one.is_stop:
             found.stopped = True
             found.superseded += found.messages
@@ -141,22 +151,16 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
                 found.edited[event.target] = None
         elif event.is_change:
             _edit(found, event)
-    _drop_reminders(found)
+    _drop_reminders(found, gone | found.leavers)
     return found
 
 
-def _drop_reminders(found: Triage) -> None:
-    """Leave out what has come of those who have left or want to be forgotten, wherever it stands.
-
-    If the conversation is deleted, all is left out.
-    """
-    forgotten = set(found.leavers)
-    for command, event in found.commands:
-        if command == "forget":
-            forgotten.add(event.author_id)
+def _drop_reminders(found: Triage, gone: Collection[str]) -> None:
+    """Leave out what has come of these people, wherever it stands; if the conversation is deleted,
+    of all."""
     for events in (found.messages, found.reminders):
         for event in list(events):
-            if event.is_reminder and (found.conversation_deleted or event.author_id in forgotten):
+            if event.is_reminder and (found.conversation_deleted or event.author_id in gone):
                 events.remove(event)
 
 
@@ -201,8 +205,7 @@ def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
         is_apart = one.is_text and (
             first.is_routine or one.event.is_routine or one.event.unmentioned
         )
-        may_cancel = one.is_text or one.command in ("reset", "forget")
-        if is_apart or (may_cancel and not belongs(one.event, {first.author_id})):
+        if is_apart or ((one.is_text or one.cancels) and not belongs(one.event, {first.author_id})):
             return count
     return len(batch)
 
@@ -226,7 +229,7 @@ async def wait_for_albums(
 
 def _is_incomplete(batch: Sequence[ParsedEvent]) -> bool:
     sizes, counts = dict[str, int](), Counter[str]()
-    for event, _ in batch:
+    for event, *_ in batch:
         if event.album:
             sizes[event.album.id] = event.album.size
             counts[event.album.id] += 1

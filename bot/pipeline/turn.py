@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from bot.agent.loop import Agent
 from bot.channels import LATE_ROUTINE, Channel, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
+from bot.commands import FORGETS
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
 from bot.pipeline.admission import Admission
 from bot.pipeline.answer import Answerer, Attempt, own_message
@@ -228,11 +229,11 @@ class TurnRunner:
             # So /forget me finds this conversation.
             await self._editor.remember(lease.conversation, [event])
             parsed = parse(event, self._services.commands)
-            if parsed.command == "stop" or not (parsed.command or event.unmentioned):
+            if parsed.is_stop or not (parsed.command or event.unmentioned):
                 continue
             await self._run_beside(lease, f"{journalled.turn_id}_{event.message.id}", entry, parsed)
             done.add(entry.frame)
-            if parsed.command == "forget":
+            if parsed.kind == FORGETS:
                 for one, other in waiting:
                     if other.author_id == event.author_id and one.frame not in done:
                         await self._store.journal.dismiss(lease, one.frame, b"")
@@ -243,7 +244,7 @@ class TurnRunner:
         self, lease: Lease, turn_id: str, entry: InboxEntry, parsed: ParsedEvent
     ) -> None:
         """Run a command, or have a message answered, and leave the turn under way as it is."""
-        event, command = parsed
+        event, command, _ = parsed
         admitted = await self._admission.admit(lease.conversation, turn_id, [parsed])
         replies = [one.reply for one in admitted.replies]
         if admitted.events and command:
@@ -337,7 +338,7 @@ class TurnRunner:
             await self._editor.delete_conversation(lease, found.conversation_deleted)
         if found.leavers:
             await self._editor.end_membership(lease, found.leavers)
-        await attempt.inbound.change_history([event for event, _ in batch], found.edited)
+        await attempt.inbound.change_history([event for event, *_ in batch], found.edited)
         late = [event for event in found.messages if event.action == LATE_ROUTINE]
         for event in found.reminders + late:
             reply = self._services.features.announce(event)
@@ -363,7 +364,7 @@ class TurnRunner:
             result.say(reply, event.address)
             if command not in self._services.features.unrecorded:
                 result.messages += (event.message, own_message(reply.text))
-            if command == "forget":
+            if self._services.commands.kinds.get(command) == FORGETS:
                 result.messages, result.asker = (), ""
         return found.messages, result
 
@@ -373,7 +374,7 @@ class TurnRunner:
         """Choose what a turn without steps answers. Refusals for a day's limits are added to the
         result."""
         batch = await attempt.inbound.begin(batch, is_resumed=attempt.journalled.is_resumed)
-        for event, _ in batch:
+        for event, *_ in batch:
             if event.address:
                 result.asker = event.author_id
         if attempt.journalled.is_reopened:

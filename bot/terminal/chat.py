@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from bot import live_events as live
 from bot.channels.console.channel import Console
 from bot.channels.console.entries import Entry
-from bot.commands import SpokenCommands
+from bot.commands import STOPS, SpokenCommands
 from bot.errors import BadInput, StoreUnavailable
 from bot.live_events import SAY, Button
 from bot.tasks import run_beside
@@ -127,7 +127,8 @@ class Chat:
         """Send a message and draw its turn until the answer, a question or Ctrl-C; whether it was
         answered, and not with an apology."""
         command, before = self._commands.read(text), (self._question, self._numbered)
-        is_command = command == "stop" or (command is not None and not self._open)
+        is_stop = self._commands.kinds.get(command or "") == STOPS
+        is_command = is_stop or (command is not None and not self._open)
         self._ends_all = is_command or self._question is not None
         self._decided = self._question.question_id if self._question else ""
         self._answer, self._question, self._numbered = None, None, {}

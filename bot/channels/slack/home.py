@@ -81,7 +81,7 @@ class Home:
     def _forget_me(self, conversation: str, pressed: ViewPress) -> InboundEvent:
         """The command in the person's 1:1, where its answer goes."""
         chat, at = chat_of(conversation), pressed.actions[0].action_ts
-        words = Text(self._host.texts.get("words.forget", "en").partition(",")[0])
+        words = Text(self._host.texts.get("words.forgets.forget", "en").partition(",")[0])
         message = Message(
             chat.message_id(f"{at}:home"), "user", (words,), ms(at), author=pressed.user.author
         )

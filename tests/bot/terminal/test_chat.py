@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from bot import texts
 from bot.channels import Button, say_buttons
-from bot.commands import NUMBERED, SpokenCommands
+from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.live_events import (
     Answered,
@@ -195,7 +195,7 @@ def test_the_help_lists_the_commands(language: str) -> None:
     shown = catalogue.get("terminal.help", language)
     names = [name for name in SpokenCommands(catalogue).names if not name.startswith("interpret")]
     rows = catalogue.table("words", language).items()
-    spoken = {row.removeprefix(NUMBERED): text for row, text in rows}
+    spoken = {row.rpartition(".")[2]: text for row, text in rows}
     words = {name: spoken[name].split(",")[0] for name in names}
     missing = [name for name in names if words[name] not in shown and name != "help"]
     assert missing == ([] if language == "en" else ["stop"])  # /stop works in every language
