@@ -336,8 +336,25 @@ def is_blank(text: str) -> bool:
 
 
 def channel_of(conversation: str) -> str:
-    """The channel's name, which is the first part of a conversation's id."""
+    """The channel's name, which is the first part of a conversation's id: a platform, as ``line``,
+    or one of several accounts there, as ``line@shop``. A person is a channel and the platform's id,
+    so that a person of one account is nobody in another."""
     return conversation.partition(":")[0]
+
+
+def platform_of(conversation: str) -> str:
+    """The platform on which a conversation is held."""
+    return channel_of(conversation).partition("@")[0]
+
+
+def channel_named(platform: str, account: str) -> str:
+    """The name of a channel; the account is empty for the only one."""
+    return f"{platform}@{account}" if account else platform
+
+
+def account_of(conversation: str) -> str:
+    """The account of its platform in which a conversation is held; empty for the only one."""
+    return channel_of(conversation).partition("@")[2]
 
 
 # What msgspec raises for bytes that it cannot decode.

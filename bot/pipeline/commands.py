@@ -21,7 +21,7 @@ from bot.pipeline.feature import CommandContext, RunCommand
 from bot.pipeline.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.texts import language_of
-from bot.transcript import Message, channel_of
+from bot.transcript import Message, channel_of, platform_of
 from toolset.tool_map import ToolMap
 
 SUGGESTED = ("weather", "time", "sum")
@@ -78,14 +78,14 @@ class Commands:
         conversation, event = context.lease.conversation, context.event
         tools = self._tools.of_place(conversation, event.author_id)
         lines = self._services.features.help(conversation, self._language(event))
-        return self._help_about(event, tools, channel_of(conversation), lines)
+        return self._help_about(event, tools, platform_of(conversation), lines)
 
     def _help_about(
-        self, event: InboundEvent, tools: ToolMap, channel: str = "", more: Sequence[str] = ()
+        self, event: InboundEvent, tools: ToolMap, platform: str = "", more: Sequence[str] = ()
     ) -> Reply:
         text = "\n".join((self._text("command.help", event), *more))
         if words := command_words(tools, language := self._language(event)):
-            own = f"command.tools_{channel}"  # where no message may begin with a slash
+            own = f"command.tools_{platform}"  # where no message may begin with a slash
             key = own if own in self._services.texts.sentences[language] else "command.tools"
             text = f"{text}\n{self._services.texts.get(key, language, commands=' '.join(words))}"
         return Reply(text, buttons=self._suggestions(SUGGESTED, event))
@@ -117,7 +117,7 @@ class Commands:
             "files": deleted.files,
         }
         reply = self.sentence("command.forget", context.event, **values)
-        keeper = f"forget_elsewhere.{channel_of(context.lease.conversation)}"
+        keeper = f"forget_elsewhere.{platform_of(context.lease.conversation)}"
         elsewhere = self._services.texts.sentences[self._language(context.event)].get(keeper, "")
         return replace(reply, text=f"{reply.text} {elsewhere}".strip(), keep="until_refused")
 

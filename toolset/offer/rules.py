@@ -40,7 +40,7 @@ class Rule(BaseModel):
 
     def matches(self, conversation: str, user: str) -> bool:
         """Whether the rule is about this place and person."""
-        channel = conversation.partition(":")[0]
+        channel = conversation.partition(":")[0].partition("@")[0]
         asked = ((channel, self.channel), (conversation, self.conversation), (user, self.user))
         return all(fnmatchcase(value, pattern) for value, pattern in asked)
 

@@ -14,23 +14,28 @@ from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from bot.channels.utf16 import head
-from bot.transcript import encode
+from bot.transcript import account_of, channel_named, encode
 
 KINDS = {"U": "user", "C": "group", "R": "room"}  # by the first letter of an id
 JSON = dict[str, Any]
 
 
 class Chat(NamedTuple):
-    """Where people talk; a push is addressed to ``id``."""
+    """Where people talk; a push is addressed to ``id``.
+
+    Attributes:
+        account: of ours, in which it is; empty for the only one.
+    """
 
     bot: str
     kind: str  # user, group or room
     id: str
+    account: str = ""
 
     @property
     def conversation(self) -> str:
         """The conversation's id."""
-        return f"line:{self.bot}:{self.kind}:{self.id}"
+        return f"{channel_named('line', self.account)}:{self.bot}:{self.kind}:{self.id}"
 
     @property
     def is_group(self) -> bool:
@@ -41,7 +46,7 @@ class Chat(NamedTuple):
 def chat_of(conversation: str) -> Chat:
     """The chat behind a conversation's id."""
     _, bot, kind, chat = conversation.split(":", 3)
-    return Chat(bot, kind, chat)
+    return Chat(bot, kind, chat, account_of(conversation))
 
 
 class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):

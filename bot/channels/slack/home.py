@@ -23,7 +23,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 PREFIX = "kaiwa_home_"  # before the action of a section
 FORGET = f"{PREFIX}forget"
-DIRECT = re.compile(r"slack:[A-Z0-9]*:D[A-Z0-9]+")
+DIRECT = re.compile(r"slack(?:@[^:]+)?:[A-Z0-9]*:D[A-Z0-9]+")
 MOST_ROWS = 40  # of a section; a view takes 100 blocks
 LONGEST = 600  # characters of an item
 CONFLICT = "hash_conflict"

@@ -10,7 +10,7 @@ from msgspec import Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.file_types import CANVAS, MOST_BYTES, kind_of, type_of
-from bot.transcript import Author, encode
+from bot.transcript import Author, account_of, channel_named, encode
 
 T = TypeVar("T")
 
@@ -20,7 +20,9 @@ HTML = "text/html"
 VOICE = "slack_audio"  # a voice clip, which Slack may call a video
 CLIPS = (VOICE, "slack_video")  # recorded in Slack, for the message
 TIMESTAMP = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,20}))?")
-CONVERSATION = re.compile(rf"slack:[A-Za-z0-9_]{{0,32}}:[A-Z0-9]{{1,32}}(?::{TIMESTAMP.pattern})?")
+CONVERSATION = re.compile(
+    rf"slack(?:@[^:]{{1,32}})?:[A-Za-z0-9_]{{0,32}}:[A-Z0-9]{{1,32}}(?::{TIMESTAMP.pattern})?"
+)
 
 
 class Chat(NamedTuple):
@@ -29,16 +31,19 @@ class Chat(NamedTuple):
     Attributes:
         thread: timestamp of its first message; empty in a 1:1, which is one conversation whatever
             threads it has.
+        account: of ours, in which it is; empty for the only one.
     """
 
     team: str
     channel: str
     thread: str = ""
+    account: str = ""
 
     @property
     def conversation(self) -> str:
         """The conversation's id."""
-        return f"slack:{self.team}:{self.channel}{':' if self.thread else ''}{self.thread}"
+        parts = (channel_named("slack", self.account), self.team, self.channel, self.thread)
+        return ":".join(parts if self.thread else parts[:-1])
 
     @property
     def is_group(self) -> bool:
@@ -57,7 +62,8 @@ def is_conversation(id: str) -> bool:
 
 def chat_of(conversation: str) -> Chat:
     """The chat behind a conversation's id."""
-    return Chat(*conversation.split(":")[1:])
+    _, team, channel, *thread = conversation.split(":")
+    return Chat(team, channel, "".join(thread), account_of(conversation))
 
 
 class Address(Struct, frozen=True, omit_defaults=True):

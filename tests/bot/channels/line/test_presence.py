@@ -9,7 +9,7 @@ import pytest
 
 from bot.channels.line.client import Client
 from bot.channels.line.presence import LOADING_S, Presence
-from bot.channels.line.types import Address, chat_of, read_address
+from bot.channels.line.types import Address, Chat, chat_of, read_address
 from bot.live_events import TurnStarted
 from bot.transcript import encode
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
@@ -71,5 +71,5 @@ async def test_a_turn_waits_for_nothing_of_it(fake: LineFake, rig: Rig) -> None:
 def test_an_absent_address_is_an_address() -> None:
     """Of words that nobody asked for."""
     assert read_address("") == Address()
-    assert chat_of("line:Ub:group:C:1") == ("Ub", "group", "C:1")
+    assert chat_of("line:Ub:group:C:1") == Chat("Ub", "group", "C:1")
     assert chat_of(IN_GROUP).conversation == IN_GROUP
