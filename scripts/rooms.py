@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parent.parent
 FEATURES = "bot/features"
+LIST = "FEATURES: tuple[str, ...] = (\n"
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "__pycache__", ".hypothesis", ".coverage*")
 
 
@@ -38,6 +39,16 @@ def copy_without(names: Iterable[str], folder: Path) -> None:
         shutil.rmtree(folder / FEATURES / name)
         shutil.rmtree(folder / "tests" / FEATURES / name, ignore_errors=True)
         text = re.sub(rf"^.*\b{name}\b.*\n", "", text, flags=re.MULTILINE)
+    registry.write_text(text, "utf-8")
+
+
+def add_features(given: Iterable[Path], folder: Path) -> None:
+    """Copy the folders of features into a copy of the project, and list them."""
+    registry = folder / FEATURES / "registry.py"
+    text = registry.read_text("utf-8")
+    for path in given:
+        shutil.copytree(path, folder / FEATURES / path.name, ignore=LEFT_OUT)
+        text = text.replace(LIST, f'{LIST}    "{path.name}",\n')
     registry.write_text(text, "utf-8")
 
 
