@@ -416,6 +416,7 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         *runtime.console.routes(),
         metrics_route(services.metrics, services.store),
         dead_letters_route(services.store.dead_letters),
+        *runtime.conversations.services.features.routes,
     ]
     webhooks = [
         route

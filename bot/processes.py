@@ -9,7 +9,6 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
-from functools import partial
 from pathlib import Path
 
 import structlog
@@ -137,13 +136,16 @@ def _leave_to_the_sweep(_conversation: str, _author: str) -> None:
 
 async def _run_features(runtime: Runtime) -> None:
     """Run what features do beside a worker."""
-    running = runtime.conversations.services.features.running
-    await asyncio.gather(*(feature.run() for feature in running))
+    await asyncio.gather(*(service() for service in _services_of_features(runtime)))
+
+
+def _services_of_features(runtime: Runtime) -> list[Service]:
+    return runtime.conversations.services.features.services(runtime.store)
 
 
 def _upkeep(runtime: Runtime) -> list[Service]:
     """What runs beside a worker."""
-    return [Evictor(runtime.store, runtime.store_full).run, partial(_run_features, runtime)]
+    return [Evictor(runtime.store, runtime.store_full).run, *_services_of_features(runtime)]
 
 
 def _begin_collections() -> None:

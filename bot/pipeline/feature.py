@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from starlette.routing import BaseRoute
+
 from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, KeptSection, Reply
 from bot.store import Erase, Lease
 from bot.transcript import Author, Message
@@ -25,6 +27,8 @@ class TurnRequest(NamedTuple):
 
 
 MakeStore = Callable[[TurnRequest], Any]
+Work = Callable[[], Awaitable[None]]
+NO_WORK: Mapping[int, Work] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,10 @@ class Feature:
         tool_stores: what the feature's tools may keep for the asker of a turn, by the class by
             which they ask for it (``toolset.tool.ToolContext.store``), each with its maker; None
             where the asker may keep nothing. It is made at the first call that asks.
+        routes: of the web server, behind the guard of the page; whoever may read the page may ask
+            them.
+        every: work that is done every so many seconds, by one of all processes, which has as long
+            for it; work of each process is a ``run``.
     """
 
     actions: Mapping[str, Accept] = NO_ACTIONS
@@ -133,6 +141,8 @@ class Feature:
     purged: Collection[str] = ()
     erased: Collection[str] = ()
     tool_stores: Mapping[type[Any], MakeStore] = NO_STORES
+    routes: Sequence[BaseRoute] = ()
+    every: Mapping[int, Work] = NO_WORK
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Begin to read what a turn for this author needs, with the request that opens it."""

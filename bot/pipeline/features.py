@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+from starlette.routing import BaseRoute
 
 from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, KeptSection, Reply
 from bot.pipeline.feature import (
@@ -14,8 +17,10 @@ from bot.pipeline.feature import (
     RunCommand,
     TurnRequest,
     TurnResult,
+    Work,
 )
-from bot.store import Erase
+from bot.pipeline.periodic import repeat
+from bot.store import Erase, Store
 from bot.transcript import Message
 from toolset.stores import FindStore
 
@@ -34,6 +39,8 @@ class Features:
         self.purged: set[str] = set()
         self.erased: set[str] = set()
         self.unrecorded: set[str] = set()
+        self.routes: list[BaseRoute] = []
+        self._every: list[tuple[str, int, Work]] = []
         self._tool_stores: dict[type[Any], MakeStore] = {}
 
     def install(self, features: Iterable[Feature]) -> None:
@@ -47,14 +54,17 @@ class Features:
             self.erased.update((*feature.purged, *feature.erased))
             self._tool_stores.update(feature.tool_stores)
             self.unrecorded.update(feature.unrecorded)
+            self.routes += feature.routes
+            for seconds, work in feature.every.items():
+                self._every.append((f"{type(feature).__name__} {seconds}", seconds, work))
             for hook, called in self._by_hook.items():
                 if getattr(type(feature), hook) is not getattr(Feature, hook):
                     called.append(feature)
 
-    @property
-    def running(self) -> list[Feature]:
-        """Those with a ``run``."""
-        return self._by_hook["run"]
+    def services(self, store: Store) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        """What runs beside the workers of a process: each ``run``, and all of ``every``."""
+        services = [feature.run for feature in self._by_hook["run"]]
+        return services + [partial(repeat, store, *work) for work in self._every]
 
     def find_store(self, request: TurnRequest) -> FindStore:
         """What a turn's tools ask for their stores, see ``Feature.tool_stores``; each is made once

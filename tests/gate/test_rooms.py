@@ -1,5 +1,7 @@
-"""Each feature can be deleted: nothing imports it or names what is its own. Others take the place of
-all of them, a folder and a line of the registry each."""
+"""Each feature can be deleted: nothing imports it or names what is its own.
+
+Others take the place of all of them, a folder and a line of the registry each.
+"""
 
 from __future__ import annotations
 

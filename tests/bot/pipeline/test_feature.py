@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 
+import structlog
 from msgspec.structs import replace
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from bot.channels import Delivery, InboundEvent, Reply
+from bot.errors import StoreUnavailable
 from bot.pipeline.feature import AnsweredTurn, Feature, Outgoing, TurnRequest, TurnResult
 from bot.pipeline.features import Features
+from bot.pipeline.periodic import do_if_due
+from bot.store import Store
+from bot.tasks import run_beside
 from bot.transcript import Author, Message
 from tests.bot.harness import HERE, words
+from tests.waiting import until
 
 REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
 TURN = AnsweredTurn(HERE, "t1", ())
@@ -131,7 +141,58 @@ async def test_what_a_feature_holds_back_reaches_no_later_one() -> None:
     assert (before.seen, after.seen) == ([ANSWER], [])
 
 
-async def test_without_features_everything_stays_as_it_is() -> None:
+class Reports(Feature):
+    """Has a page, and work of its own."""
+
+    def __init__(self) -> None:
+        self.routes = [Route("/report", PlainTextResponse("report"))]
+        self.every = {3_600: self._work, 60: self._work}
+        self.times = 0
+
+    async def _work(self) -> None:
+        self.times += 1
+
+    async def run(self) -> None:
+        self.times += 1
+
+
+async def test_periodic_work_is_done_by_one_process_and_a_run_by_each(store: Store) -> None:
+    """Two processes start at once; a route is there in both."""
+    one, other = Reports(), Reports()
+    async with AsyncExitStack() as stack:
+        for feature in (one, other):
+            features = Features()
+            features.install([feature])
+            assert features.routes == feature.routes
+            for service in features.services(store):
+                await stack.enter_async_context(run_beside(service()))
+        await until(lambda: one.times + other.times == 4)
+    assert (one.times > 0, other.times > 0) == (True, True)
+
+
+async def test_work_that_fails_or_takes_too_long_keeps_no_other_from_coming(store: Store) -> None:
+    """It is tried again in the next period, also where the store is away."""
+
+    async def fail() -> None:
+        raise ValueError
+
+    async def take_long() -> None:
+        await asyncio.Event().wait()
+
+    async def find_no_store() -> None:
+        raise StoreUnavailable("away")
+
+    with structlog.testing.capture_logs() as lines:
+        for name, work in (("a", fail), ("b", take_long), ("c", find_no_store), ("c", fail)):
+            await do_if_due(store, name, 1, work)
+    assert [(line["event"], line["work"]) for line in lines] == [
+        ("work.failed", "a"),
+        ("work.failed", "b"),
+        ("work.postponed", "c"),
+    ]
+
+
+async def test_without_features_everything_stays_as_it_is(store: Store) -> None:
     """Nor does a feature matter that overrides nothing."""
     for installed in ((), (Feature(),)):
         features = Features()
@@ -152,6 +213,6 @@ async def test_without_features_everything_stays_as_it_is() -> None:
         assert await features.overview(HERE, REQUEST.event) == []
         assert features.announce(REQUEST.event) is None
         assert await features.after_turn(HERE, REQUEST.event, failed=True) == []
-        assert features.running == []
+        assert (features.routes, features.services(store)) == ([], [])
         assert not await features.delete_kept(HERE, REQUEST.event, "delete", "1")
         assert features.unrecorded == set()
