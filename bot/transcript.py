@@ -183,9 +183,9 @@ class Message(Struct, frozen=True, omit_defaults=True):
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
-    def is_reminder(self) -> bool:
-        """Whether a reminder has brought the message in its author's name."""
-        return self.role == "user" and self.id.startswith(REMINDER_ID)
+    def is_scheduled(self) -> bool:
+        """Whether it came at its time, in its author's name; the model may have written it."""
+        return self.role == "user" and self.id.startswith(SCHEDULED_ID)
 
     @property
     def is_answer(self) -> bool:
@@ -295,7 +295,7 @@ class Summary(Struct, frozen=True):
     text: str
 
 
-REMINDER_ID = "reminder_"  # the beginning of the ids of messages that nobody has written
+SCHEDULED_ID = "scheduled_"  # the beginning of the ids of messages that come at their time
 # Ids of messages that are in a request only:
 SUMMARY_ID = "summary"
 FACTS_ID = "facts"

@@ -60,7 +60,7 @@ class Provenance:
             return True
         asked = [message for message in self._added if message.role == "user"]
         if len(asked) > 1 or any(
-            one.quotes or one.is_reminder or _has_quoted_lines(one) for one in asked
+            one.quotes or one.is_scheduled or _has_quoted_lines(one) for one in asked
         ):
             return True
         results = (result for message in self._added for result in message.results)
@@ -99,14 +99,14 @@ class Provenance:
 
     @cached_property
     def _found(self) -> frozenset[str]:
-        """The keys of addresses in results of this turn, and in a reminder, which holds no composed
-        one.
+        """The keys of addresses in results of this turn, and in a message that came at its time,
+        which holds no composed one.
 
         What the model has written in a call before is not found in the result, which may repeat it.
         """
         found, written = set(self._grounded), self._written_before()
         for message in self._added:
-            if message.is_reminder:
+            if message.is_scheduled:
                 found.update(keys_in(message.text))
             written.update(key for key in _keys_of_calls(message) if key not in found)
             for result in message.results:
@@ -195,8 +195,8 @@ class Provenance:
         return (places & self._found) - self._given
 
     def _is_askers(self, message: Message) -> bool:
-        """Whether the asker has written the message; a reminder is the model's text."""
-        if message.role != "user" or message.id in NOTES or message.is_reminder:
+        """Whether the asker has written the message; what comes at its time is the model's text."""
+        if message.role != "user" or message.id in NOTES or message.is_scheduled:
             return False
         author = message.author.id if message.author else ""
         return author == self._asker and bool(author or message in self._added)

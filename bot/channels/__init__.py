@@ -37,8 +37,6 @@ from bot.channels.host import (
 from bot.channels.inbound import (
     APPROVE,
     COURTESY,
-    LATE_ROUTINE,
-    PLANNED,
     REJECT,
     STOP,
     Album,
@@ -58,12 +56,10 @@ from bot.transcript import Media
 __all__ = [
     "APPROVE",
     "COURTESY",
-    "LATE_ROUTINE",
     "MOST_FILES",
     "NOTHING_KNOWN",
     "NO_FILES",
     "NO_UPLOADS",
-    "PLANNED",
     "REJECT",
     "SAY",
     "STOP",

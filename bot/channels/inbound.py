@@ -8,13 +8,9 @@ from msgspec import Struct
 
 from bot.transcript import Message
 
-# Actions, by feature. What comes at its time says how: a text that is due, late or missed is shown,
-# and a routine is a message for the model.
+# Actions, by feature.
 APPROVE, REJECT = "approval.approve", "approval.reject"
 STOP = "turn.stop"
-PLANNED = "planned."
-LATE_ROUTINE = "planned.late_routine"
-ROUTINES = ("planned.routine", LATE_ROUTINE)
 COURTESY = "courtesy."
 
 
@@ -40,7 +36,10 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
             ``target``; ``action`` is a pressed button.
         target: what the event is about. Of an action, the button's value.
         action: a feature's name and a verb: what a button does, or what has made a message in place
-            of words that were typed, as ``planned.due``.
+            of words that were typed.
+        scheduled: a feature has put the event into the inbox at its time, in the author's name:
+            what the feature says of it is ``shown`` (``Feature.announce``), or it is a ``task`` for
+            the model, which shares no turn.
         quotes: id of the message that this one quotes.
         unmentioned: several people read the conversation, and the message does not call the bot.
         indexed: of a message whose conversation the platform does not name when the message is
@@ -56,6 +55,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     )
     target: str = ""
     action: str = ""
+    scheduled: Literal["", "shown", "task"] = ""
     quotes: str = ""
     unmentioned: bool = False
     indexed: bool = False
@@ -65,16 +65,6 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     def is_change(self) -> bool:
         """Whether it changes message ``target``."""
         return self.event in ("edited", "unsent")
-
-    @property
-    def is_reminder(self) -> bool:
-        """Whether the time of a reminder or a routine has come; ``target`` is its id."""
-        return self.action.startswith(PLANNED)
-
-    @property
-    def is_routine(self) -> bool:
-        """Whether it is a message that a routine writes to the model."""
-        return self.action in ROUTINES
 
     @property
     def author_id(self) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from zoneinfo import ZoneInfo
 
 import structlog
+from msgspec.structs import replace
 
 from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
@@ -94,7 +95,7 @@ class Admission:
                 reply = self._refusal(found, newest)
                 answer = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
                 admitted.messages += [*_placeholders(conversation, events), answer]
-                asker = newest.author_id if newest.is_reminder else ""
+                asker = newest.author_id if newest.scheduled else ""
                 admitted.replies.append(Outgoing(reply, newest.address, asker))
         return admitted
 
@@ -115,15 +116,14 @@ class Admission:
         """Choose the events that count: those that get an answer, except greetings and sentences
         about a full inbox.
 
-        A reminder counts as a message of its person: each may cost a push. ``/forget me`` has a
-        limit of its own, and a
-        ``/stop`` that stops counted messages is free. On page and
+        What comes at its time counts as a message of its person: it may cost a push. ``/forget me``
+        has a limit of its own, and a ``/stop`` that stops counted messages is free. On page and
         terminal only the model's answers count, since tokens are their only limit.
         """
         counted: list[InboundEvent] = []
         for one in batch:
             event = one.event
-            ours = one.command is not None or event.event == CANNED or one.is_reminder
+            ours = one.command is not None or event.event == CANNED or bool(event.scheduled)
             if event.event == CONVERSATION_DELETED:
                 counted.clear()
             elif event.event == "unsent":
@@ -139,17 +139,15 @@ class Admission:
         return counted
 
     async def _may_refuse(self, conversation: str, event: InboundEvent, turn_id: str) -> bool:
-        """Whether the refusal is sent: one a day for each reminder; in a group, one an hour for
-        each person.
+        """Whether the refusal is sent: one a day for what comes at its time; in a group, one an
+        hour for each person.
 
         To people who have not called the bot it is sent once an hour for all of them.
         """
         who, kv = event.author_id, self._services.store.kv
-        if event.is_reminder:
+        if event.scheduled:
             until = f"{self._budgets.day_end:%Y-%m-%d}"
-            return await kv.claim(
-                f"refused_reminder:{until}:{conversation}:{event.target}", turn_id, DAY_S
-            )
+            return await kv.claim(f"refused:{until}:{conversation}:{event.target}", turn_id, DAY_S)
         whom = conversation
         if who and not event.unmentioned:
             whom = f"{channel_of(conversation)}:{who}"
@@ -165,11 +163,9 @@ class Admission:
         limit = f"{self._budgets.limit(excess):,}"
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
-        if event.is_reminder:
-            key = "routine" if event.is_routine else "reminder"
-            text = self._sentence(key, language, text=text_of(event), refusal=text)
+        announced = self._services.features.announce(event, text) if event.scheduled else None
         failure = f"the limit in {excess.unit} of one {excess.scope} and day is {limit}"
-        return Reply(text, failure=failure)
+        return replace(announced or Reply(text), failure=failure)
 
     def _line(self, used: Balance, language: str) -> str:
         counter, spent = used.counter, used.spent
@@ -227,9 +223,3 @@ def _placeholders(conversation: str, refused: Sequence[InboundEvent]) -> list[Me
     if is_operators(conversation):
         return [Message(event.message.id, "user", (UNREAD,), event.message.at) for event in refused]
     return [Message(new_id("msg"), "user", (UNREAD,), refused[-1].message.at)]
-
-
-def text_of(event: InboundEvent) -> str:
-    """The text of a reminder as its author gave it."""
-    *_, text = event.message.parts
-    return text.text if isinstance(text, Text) else ""

@@ -212,8 +212,8 @@ class Answerer:
             if reply is None:
                 await watcher.show(AnswerRestarted())
                 return TurnResult()
-            is_routine = any(event.is_routine for event in events)
-            is_said_by_model = not (reply.failure or turn.stopped or is_routine)
+            is_task = any(event.scheduled for event in events)
+            is_said_by_model = not (reply.failure or turn.stopped or is_task)
             may_be_reopened = is_said_by_model and inbound.may_be_edited
             model = "" if reply.failure or turn.stopped else turn.model
             answered = AnsweredTurn(conversation, attempt.turn_id, turn.added, model)

@@ -467,7 +467,7 @@ def _waits_behind(event: InboundEvent, asker_id: str) -> bool:
 
 def _is_addressed(event: InboundEvent) -> bool:
     """Whether an event is a message that somebody writes to the bot now."""
-    return event.event == "message" and not (event.is_reminder or event.unmentioned)
+    return event.event == "message" and not (event.scheduled or event.unmentioned)
 
 
 def _decision(acting: ActingCall, *, approved: bool, reason: str = "") -> ApprovalDecision:

@@ -397,7 +397,7 @@ class HistoryEditor:
         """Delete reminders that have come and were not delivered yet."""
         frames = []
         for entry, event in readable(await self._store.inbox.read(lease.conversation)):
-            if event.is_reminder and (kind == OWN or event.author_id in author_ids):
+            if event.scheduled and (kind == OWN or event.author_id in author_ids):
                 frames.append(entry.frame)
         if frames:
             await self._store.journal.withdraw(lease, frames)

@@ -52,8 +52,8 @@ class Outgoing(NamedTuple):
     """A reply and where it goes.
 
     Attributes:
-        asker: id of the person whose reminder it is; empty for an answer, which is for whom the
-            turn answers.
+        asker: id of the person for whom it came at its time; empty for an answer, which is
+            for whom the turn answers.
         deletes: nothing is said: what the turn has streamed is deleted.
     """
 
@@ -218,15 +218,19 @@ class Feature:
     async def run(self) -> None:
         """Run beside the workers of each process; never returns."""
 
-    def announce(self, event: InboundEvent) -> Reply | None:
-        """What is said of an event that the feature itself has put into the inbox at its time; None
-        where that was another feature."""
+    def announce(self, event: InboundEvent, refusal: str) -> Reply | None:
+        """What is said of an event that the feature itself has put into the inbox at its time
+        (``InboundEvent.scheduled``); None where that was another feature.
+
+        Args:
+            refusal: why it is not answered, as a day's limit is reached.
+        """
         return None
 
     async def after_turn(
         self, conversation: str, event: InboundEvent, *, failed: bool
     ) -> Reply | None:
-        """Note what has become of such an event that the model was to answer; what is said of it
+        """Note what has become of such a task; what is said of it
         besides."""
         return None
 

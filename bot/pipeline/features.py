@@ -171,9 +171,9 @@ class Features:
             found.update(feature.places(conversation))
         return found
 
-    def announce(self, event: InboundEvent) -> Reply | None:
+    def announce(self, event: InboundEvent, refusal: str = "") -> Reply | None:
         """See ``Feature.announce``."""
-        replies = (feature.announce(event) for feature in self._by_hook["announce"])
+        replies = (feature.announce(event, refusal) for feature in self._by_hook["announce"])
         return next((reply for reply in replies if reply), None)
 
     async def after_turn(

@@ -99,7 +99,7 @@ class InboundMessages:
         self, batch: list[ParsedEvent], *, is_resumed: bool = False
     ) -> list[ParsedEvent]:
         """Choose what a turn without steps answers: the messages of one person, with complete
-        albums, or one routine.
+        albums, or one task.
 
         Args:
             is_resumed: messages may have been changed since it was begun.
@@ -113,7 +113,7 @@ class InboundMessages:
             await self._services.store.journal.give_back(self._lease, others)
             return own
         for one in own:
-            if one.is_text and not one.event.is_routine:
+            if one.is_text and not one.event.scheduled:
                 self.authors.add(one.event.author_id)
         if is_resumed:
             own += await self._join_changes()
@@ -310,14 +310,14 @@ class InboundMessages:
 
     def _may_join(self, waiting: WaitingEvent) -> bool:
         entry, one = waiting
-        is_message = entry.kind == ARRIVAL and not one.event.is_reminder
+        is_message = entry.kind == ARRIVAL and not one.event.scheduled
         return entry.kind == CHANGE or (is_message and belongs(one.event, self.authors))
 
     def _note(self, events: Sequence[InboundEvent]) -> None:
         for event in events:
             if event.event == "message":
                 self.newest = event
-                if not event.is_routine:
+                if not event.scheduled:
                     self.authors.add(event.author_id)
         self.address = newest_address(events, self.address)
 
@@ -335,7 +335,7 @@ def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:
     """
     entry, one = waiting
     if entry.kind == ARRIVAL:
-        return belongs(one.event, ended) and not one.event.is_reminder
+        return belongs(one.event, ended) and not one.event.scheduled
     return entry.kind in (CHANGE, CONTROL)
 
 

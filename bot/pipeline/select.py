@@ -47,12 +47,8 @@ class ParsedEvent(NamedTuple):
     @property
     def is_text(self) -> bool:
         """Whether it is a message for the model."""
-        return self.event.event == "message" and self.command is None and not self.is_reminder
-
-    @property
-    def is_reminder(self) -> bool:
-        """Whether it is a reminder whose text is only shown."""
-        return self.event.is_reminder and not self.event.is_routine
+        is_said = self.event.event == "message" and self.event.scheduled != "shown"
+        return is_said and self.command is None
 
     @property
     def is_stop(self) -> bool:
@@ -91,7 +87,7 @@ class Triage:
         edited: new text for messages of earlier turns, by message id; None takes the message back.
         commands: each with its event, in order.
         canned: events that are answered with a sentence of the catalogue.
-        reminders: their texts are shown.
+        shown: what features say of them is shown.
         leavers: ids of people who have left the group.
         conversation_deleted: the event that ended the conversation.
         stopped: the turn under way ends.
@@ -102,7 +98,7 @@ class Triage:
     edited: dict[str, Message | None] = field(default_factory=dict)
     commands: list[tuple[Command, InboundEvent]] = field(default_factory=list)
     canned: list[InboundEvent] = field(default_factory=list)
-    reminders: list[InboundEvent] = field(default_factory=list)
+    shown: list[InboundEvent] = field(default_factory=list)
     leavers: set[str] = field(default_factory=set)
     conversation_deleted: InboundEvent | None = None
     stopped: bool = False
@@ -113,8 +109,8 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
     """Go through a batch in order. What the batch itself takes back is left out, wherever it
     stands.
 
-    A routine that has come outlives a command that cancels the messages before it. A decision gets
-    a canned answer: its question is closed, or it would not be in the batch.
+    A task that came at its time outlives a command that cancels the messages before it. A decision
+    gets a canned answer: its question is closed, or it would not be in the batch.
     """
     found, events, gone = Triage(), list(batch), set[str]()
     ids = {one.event.message.id for one in events}
@@ -126,12 +122,12 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
         if one.is_text:
             found.messages.append(event)
             continue
-        if one.is_reminder:
-            found.reminders.append(event)
+        if event.scheduled:
+            found.shown.append(event)
         if one.command is not None:
             found.commands.append((one.command, event))
             if one.cancels:
-                found.messages = [event for event in found.messages if event.is_routine]
+                found.messages = [event for event in found.messages if event.scheduled]
             if one.kind == FORGETS:
                 gone.add(event.author_id)
         if one.is_stop:
@@ -151,16 +147,16 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
                 found.edited[event.target] = None
         elif event.is_change:
             _edit(found, event)
-    _drop_reminders(found, gone | found.leavers)
+    _drop_scheduled(found, gone | found.leavers)
     return found
 
 
-def _drop_reminders(found: Triage, gone: Collection[str]) -> None:
-    """Leave out what has come of these people, wherever it stands; if the conversation is deleted,
-    of all."""
-    for events in (found.messages, found.reminders):
+def _drop_scheduled(found: Triage, gone: Collection[str]) -> None:
+    """Leave out what came at its time for these people, wherever it stands; if the conversation is
+    deleted, for all."""
+    for events in (found.messages, found.shown):
         for event in list(events):
-            if event.is_reminder and (found.conversation_deleted or event.author_id in gone):
+            if event.scheduled and (found.conversation_deleted or event.author_id in gone):
                 events.remove(event)
 
 
@@ -190,7 +186,8 @@ def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
     """How many events one turn takes: all before the first message of another person, or their
     command that cancels.
 
-    A routine shares no turn, nor does an unmentioned message, except with changes that follow it.
+    A task that came at its time shares no turn, nor does an unmentioned message, except with
+    changes that follow it.
     """
     first: InboundEvent | None = None
     for count, one in enumerate(batch):
@@ -202,9 +199,7 @@ def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
             if one.event.event in CHANGES:
                 continue
             return count
-        is_apart = one.is_text and (
-            first.is_routine or one.event.is_routine or one.event.unmentioned
-        )
+        is_apart = one.is_text and (first.scheduled or one.event.scheduled or one.event.unmentioned)
         if is_apart or ((one.is_text or one.cancels) and not belongs(one.event, {first.author_id})):
             return count
     return len(batch)

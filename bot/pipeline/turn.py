@@ -13,7 +13,7 @@ import structlog
 from msgspec.structs import replace
 
 from bot.agent.loop import Agent
-from bot.channels import LATE_ROUTINE, Channel, Delivery, InboundEvent, Reply
+from bot.channels import Channel, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
 from bot.commands import FORGETS
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
@@ -147,7 +147,7 @@ class TurnRunner:
                 result.model, result.answers = answer.model, answer.answers
                 result.asker = answer.asker or result.asker
                 if answer.replies:
-                    await self._note_routines(
+                    await self._note_tasks(
                         attempt.lease.conversation, events, result, failed=answer.failed
                     )
                 unless = _condition(attempt.inbound, answer.messages)
@@ -176,12 +176,12 @@ class TurnRunner:
             return await self._services.features.answer_overheard(conversation, events)
         return await self._answerer.answer(attempt, events, steps)
 
-    async def _note_routines(
+    async def _note_tasks(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
     ) -> None:
-        """Tell features what has become of their routines among the events."""
+        """Tell features what has become of their tasks among the events."""
         for event in events:
-            if event.is_routine:
+            if event.scheduled == "task":
                 for reply in await self._services.features.after_turn(
                     conversation, event, failed=failed
                 ):
@@ -284,7 +284,7 @@ class TurnRunner:
         journalled = await self._store.journal.begin(lease, journalled.turn_id) or journalled
         try:
             result = await self._crash_apology(lease, journalled, reason)
-            await self._note_routines(
+            await self._note_tasks(
                 lease.conversation, readable_events(journalled.entries), result, failed=True
             )
             await self._commit(lease, journalled, result, given_up=reason)
@@ -339,13 +339,13 @@ class TurnRunner:
         if found.leavers:
             await self._editor.end_membership(lease, found.leavers)
         await attempt.inbound.change_history([event for event, *_ in batch], found.edited)
-        late = [event for event in found.messages if event.action == LATE_ROUTINE]
-        for event in found.reminders + late:
+        tasks = [event for event in found.messages if event.scheduled]
+        for event in found.shown + tasks:
             reply = self._services.features.announce(event)
             if reply is None:
                 continue
             result.say(reply, event.address, event.author_id)
-            if not event.is_routine:
+            if event.scheduled == "shown":
                 result.messages += (event.message, own_message(reply.text))
         enrich = attempt.channel.enrich
         if found.canned:

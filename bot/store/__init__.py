@@ -12,7 +12,7 @@
     outbox          deliveries that must leave
     late_answers    deliveries that are kept until somebody fetches them
     dead_letters    what was given up
-    reminders       what comes at its time
+    schedule        values of a feature that are due at a time
     files           of tool calls, for a day
     kv              small values with a lifetime
     budget          counters of a day
@@ -63,7 +63,7 @@ from bot.store.journal import (
 from bot.store.keys import (
     DAY_S,
     FORMAT,
-    REMINDER_S,
+    SCHEDULED_S,
     dead_letter_streams,
     due_indexes,
     format_key,
@@ -77,7 +77,7 @@ from bot.store.memory import MemoryUse, StoreMemory
 from bot.store.outbox import RELEASED, Bound, Outbox
 from bot.store.personal_data import Erase, PersonalData
 from bot.store.queues import Prefetches
-from bot.store.reminders import Alarm, Next, Reminders
+from bot.store.schedule import DueValue, Next, Schedule
 from bot.store.scripts import Scripts
 from bot.store.tool_pins import ToolPins
 from bot.tasks import run_beside
@@ -91,9 +91,8 @@ __all__ = [
     "CONTROL",
     "FORMAT",
     "RELEASED",
-    "REMINDER_S",
+    "SCHEDULED_S",
     "Accepted",
-    "Alarm",
     "Bound",
     "Condition",
     "Counter",
@@ -101,6 +100,7 @@ __all__ = [
     "DeadLetter",
     "DeadLetters",
     "Depths",
+    "DueValue",
     "Erase",
     "FileOwner",
     "Files",
@@ -113,6 +113,7 @@ __all__ = [
     "Next",
     "Opened",
     "ReopenedTurn",
+    "Schedule",
     "Scope",
     "ServerFacts",
     "ShownQuestion",
@@ -198,7 +199,6 @@ class Store:
         self.history = History(client, scripts)
         self.outbox = Outbox(client, scripts)
         self.dead_letters = DeadLetters(client, scripts)
-        self.reminders = Reminders(client, scripts)
         self.kv = KeyValue(client, scripts, belongings, self.prefetches)
         self.priority_kv = KeyValue(
             priority,

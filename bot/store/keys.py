@@ -19,7 +19,7 @@ DAY_S = 86_400
 SEEN_S = 3 * DAY_S  # no platform repeats a message after that
 WORK_S = 7 * DAY_S  # inbox, journal, outbox and late answers
 INDEX_S = 8 * DAY_S  # due index; longer than WORK_S
-REMINDER_S = 7 * DAY_S  # reminders and their index, after their latest time
+SCHEDULED_S = 7 * DAY_S  # values of a schedule and their index, after their latest time
 DEAD_S = 30 * DAY_S
 SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
@@ -51,10 +51,9 @@ CONVERSATION_KINDS = (
     "history",
     "summary",
     "outbox",
-    "reminders",
     "late",
 )
-SHARD_KINDS = ("due", "dead", "alarms")
+SHARD_KINDS = ("due", "dead")
 # Names of ``kv`` whose values name a person, each before the channel and the person's id …
 PERSON_VALUES = ("profile", "member", "direct", "newest_question")
 # … and those whose values may name one, each before a conversation.
@@ -109,13 +108,13 @@ class Keys:
         return self._shard + "dead"
 
     @property
-    def reminders(self) -> str:
-        return self._own("reminders")
-
-    @property
     def live(self) -> str:
         """A pub/sub channel."""
         return self._own("live")
+
+    def times(self, kind: str) -> str:
+        """The times of the values of a schedule, of all conversations of the shard."""
+        return f"{self._shard}times:{kind}"
 
     def seen(self, message_id: str) -> str:
         """Remembers a message id of this conversation: a web page chooses its ids, and must not
@@ -158,11 +157,6 @@ def kv_key(name: str) -> str:
 def index_key(digest: str) -> str:
     """The key of the index of what belongs to somebody; the digest is ``digest_of`` them."""
     return f"{_shard_prefix(crc32(digest.encode()) % SHARDS)}index:{digest}"
-
-
-def reminders_of_key(person: str) -> str:
-    """The key of the reminders that count for a person, in all conversations."""
-    return f"{_shard_prefix(crc32(person.encode()) % SHARDS)}reminders_of:{person}"
 
 
 def pins_key(server: str) -> str:
@@ -226,9 +220,9 @@ def due_indexes() -> list[str]:
     return [_shard_prefix(shard) + "due" for shard in range(SHARDS)]
 
 
-def alarm_indexes() -> list[str]:
-    """The times of all reminders; one index for each shard."""
-    return [_shard_prefix(shard) + "alarms" for shard in range(SHARDS)]
+def times_indexes(kind: str) -> list[str]:
+    """The times of all values of a schedule; one index for each shard."""
+    return [f"{_shard_prefix(shard)}times:{kind}" for shard in range(SHARDS)]
 
 
 def dead_letter_streams() -> list[str]:

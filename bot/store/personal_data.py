@@ -7,12 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import (
-    CONVERSATION_VALUES,
-    PERSON_VALUES,
-    kv_key,
-    reminders_of_key,
-)
+from bot.store.keys import CONVERSATION_VALUES, PERSON_VALUES, kv_key
 
 ERASE_S = 60.0
 # Deletes what an entry of the index names of a person (channel and id), or all of it, for "".
@@ -31,14 +26,13 @@ class PersonalData:
         }
 
     async def erase_person(self, person: str, kept: Mapping[str, Erase]) -> None:
-        """Delete a person's cached profile and number of reminders, and what features keep.
+        """Delete a person's cached profile, and what features keep.
 
         Args:
             person: channel and id.
             kept: by features, each kind of entries with what deletes it.
         """
         keys = [kv_key(f"{kind}:{person}") for kind in PERSON_VALUES]
-        keys += [reminders_of_key(person), reminders_of_key(f"{person}:hourly")]
         async with translate_errors(ERASE_S):
             await self._delete(keys)
             await self._erase_entries(person, person, kept)
@@ -46,7 +40,6 @@ class PersonalData:
     async def erase_place(self, place: str, kept: Mapping[str, Erase]) -> None:
         """Delete what everybody has stored in a place or a conversation beside its history."""
         keys = [kv_key(f"{kind}:{place}") for kind in CONVERSATION_VALUES]
-        keys += [reminders_of_key(place), reminders_of_key(f"{place}:hourly")]
         async with translate_errors(ERASE_S):
             await self._delete(keys)
             await self._erase_entries(place, "", kept)

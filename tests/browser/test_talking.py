@@ -38,7 +38,7 @@ async def test_a_reminder_shows_only_what_it_says(browser: Browser) -> None:
         await expect_thread(page, "user: Remind me to drink water", "answer: Set.")
         (past,) = site.history.values()
         past += [
-            Message("reminder_1_2", "user", (Text("It is time: drink water"),), 2),
+            Message("scheduled_1_2", "user", (Text("It is time: drink water"),), 2),
             Message("m9", "model", (Text("⏰ drink water"),), 3),
         ]
         await page.reload()

@@ -30,8 +30,10 @@ def edits(message_id: str, text: str, target: str) -> InboundEvent:
 
 def comes(message_id: str, text: str, *, routine: bool = False) -> InboundEvent:
     """A reminder whose time has come."""
-    action = "planned.routine" if routine else "planned.due"
-    return replace(says(f"{message_id}_{WRITTEN_AT}", text), action=action)
+    said = says(f"{message_id}_{WRITTEN_AT}", text)
+    if routine:
+        return replace(said, action="reminders.routine", scheduled="task")
+    return replace(said, action="reminders.due", scheduled="shown")
 
 
 def picture(message_id: str, text: str) -> InboundEvent:

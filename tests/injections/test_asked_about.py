@@ -9,7 +9,7 @@ from bot.channels import InboundEvent
 from bot.pipeline.services import Policy
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
-from bot.transcript import REMINDER_ID, Author, Message, Text, ToolCall
+from bot.transcript import SCHEDULED_ID, Author, Message, Text, ToolCall
 from tests.bot.harness import HERE, Harness, decision_of
 from tests.bot.pipeline.reviewing import YES, reviewers
 from tests.fakes.pages import HostileSite, hostile_site
@@ -108,8 +108,8 @@ async def test_a_routine_asks_its_person(store: Store) -> None:
         own = Step(calls=(ToolCall("c0", "read_web_page", {"url": "http://given.example/news"}),))
         harness = Harness(store, [own, OPENS], tools=tools_of(site))
         text = Text("Read http://given.example/news and tell me")
-        message = Message(f"{REMINDER_ID}r1_1", "user", (text,), 10_000, Author("u1", "Hanako"))
-        await harness.arrive(InboundEvent(message, action="planned.routine", target="r1"))
+        message = Message(f"{SCHEDULED_ID}r1_1", "user", (text,), 10_000, Author("u1", "Hanako"))
+        await harness.arrive(InboundEvent(message, scheduled="task", target="r1"))
         await harness.runner.process(HERE)
         assert requests(site) == ["given.example/news"]
         asked = await harness.question()

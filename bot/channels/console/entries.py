@@ -29,8 +29,8 @@ class Call(Struct):
 
 
 class Entry(Struct, omit_defaults=True):
-    """A message of the user, of the model or, not shown, of a reminder: its calls with results,
-    what is below it."""
+    """A message of the user, of the model or, not shown, of what came at its time: its calls
+    with results, what is below it."""
 
     id: str
     role: str
@@ -88,7 +88,7 @@ async def entries_of(
             for asked in message.calls:
                 made.append(Call(asked.id, asked.name, asked.arguments, title=title(asked.name)))
                 calls[asked.id] = made[-1]
-            role = "reminder" if message.is_reminder else message.role
+            role = "scheduled" if message.is_scheduled else message.role
             text = f"{message.text}\n\n{message.footer}" if message.footer else message.text
             shown = files[-MOST_FILES:] if message.is_answer else sent_files(conversation, message)
             entry = Entry(message.id, role, message.at, text, calls=made, files=shown)

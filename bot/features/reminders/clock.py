@@ -10,21 +10,24 @@ import asyncio
 
 import structlog
 
-from bot.channels import PLANNED, InboundEvent
+from bot.channels import InboundEvent
 from bot.errors import StoreUnavailable
 from bot.features.reminders.personal import count_reminder
 from bot.features.reminders.recurrence import is_hourly
 from bot.features.reminders.reminder import StoredReminder, read_body
+from bot.features.reminders.store import StoredReminders
 from bot.pipeline.services import Start
-from bot.store import Alarm, Next, Store
+from bot.store import DueValue, Next, Store
 from bot.texts import Texts, language_for
-from bot.transcript import REMINDER_ID, Message, Text, encode
+from bot.transcript import SCHEDULED_ID, Message, Text, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
 SWEEP_S = 1.0
 READ_LIMIT = 100  # reminders read at once
 PUNCTUAL_S = 120  # later than that, a reminder says that it is late
+ACTION = "reminders."  # of events, before how they come
+TASKS = ("routine", "late_routine")
 LATE_S = 6 * 3_600  # later than that, it is only named
 
 
@@ -39,6 +42,7 @@ class ReminderClock:
 
     def __init__(self, store: Store, texts: Texts, language: str, start: Start) -> None:
         self._store = store
+        self._reminders = StoredReminders(store)
         self._texts = texts
         self._language = language
         self._start = start
@@ -60,62 +64,54 @@ class ReminderClock:
         """
         is_full = True
         while is_full:
-            due = await self._store.reminders.due(READ_LIMIT)
-            for alarm in due:
-                await self._try(alarm)
+            due = await self._reminders.due(READ_LIMIT)
+            for one in due:
+                await self._try(one)
             is_full = len(due) == READ_LIMIT
 
-    async def _try(self, alarm: Alarm) -> None:
+    async def _try(self, due: DueValue) -> None:
         try:
-            await self._ring(alarm)
+            await self._ring(due)
         except StoreUnavailable:
             raise
         except Exception:  # one reminder must not keep the others from coming
-            log.exception("reminder.failed", conversation=alarm.conversation)
-            await self._rest(alarm)
+            log.exception("reminder.failed", conversation=due.conversation)
+            await self._reminders.rest(due.conversation, due.id)
 
-    async def _ring(self, alarm: Alarm) -> None:
-        now = await self._store.now_ms(alarm.conversation)
-        body = (await self._store.reminders.read(alarm.conversation)).get(alarm.reminder_id, b"")
+    async def _ring(self, due: DueValue) -> None:
+        here = due.conversation
+        now = await self._store.now_ms(here)
+        body = await self._reminders.find(here, due.id)
         reminder = read_body(body)
         if reminder is None:
             # Without a body another process was first, or the reminder is cancelled.
             if body:
-                log.warning("reminder.unreadable", conversation=alarm.conversation)
-            await self._rest(alarm)
+                log.warning("reminder.unreadable", conversation=here)
+            await self._reminders.rest(here, due.id)
             return
-        event = self._event(alarm, reminder, now)
+        event = self._event(due, reminder, now)
         then = reminder.next_after(now)
         if then:
             ms, hourly = then.at - now, is_hourly(then.repeat)
-            await count_reminder(
-                self._store, alarm.conversation, event, alarm.reminder_id, ms, hourly=hourly
-            )
+            await count_reminder(self._store, here, event, due.id, ms, hourly=hourly)
         again = Next(then.at, encode(then)) if then else None
-        if await self._store.reminders.ring(alarm, event.message.id, encode(event), again):
+        if await self._reminders.take(due, event.message.id, encode(event), again):
             log.info(
                 "reminder.rung",
-                conversation=alarm.conversation,
-                outcome=event.action.removeprefix(PLANNED),
+                conversation=here,
+                outcome=event.action.removeprefix(ACTION),
             )
-            self._start(alarm.conversation, reminder.author.id if event.is_routine else "")
+            self._start(here, reminder.author.id if event.scheduled == "task" else "")
 
-    async def _rest(self, alarm: Alarm) -> None:
-        """Look at a reminder no more."""
-        body = (await self._store.reminders.read(alarm.conversation)).get(alarm.reminder_id, b"")
-        await self._store.reminders.amend(alarm.conversation, alarm.reminder_id, body, rests=True)
-
-    def _event(self, alarm: Alarm, reminder: StoredReminder, now: int) -> InboundEvent:
-        late_s = (now - alarm.at) / 1000
+    def _event(self, due: DueValue, reminder: StoredReminder, now: int) -> InboundEvent:
+        late_s = (now - due.at) / 1000
         language = language_for(reminder.text, reminder.author.locale, self._language)
         is_missed = late_s > LATE_S
         key = (
             "reminder.routine_message" if reminder.routine and not is_missed else "reminder.message"
         )
         parts = Text(f"{self._texts.get(key, language)}\n"), Text(reminder.text)
-        message = Message(
-            f"{REMINDER_ID}{alarm.reminder_id}_{alarm.at}", "user", parts, now, reminder.author
-        )
+        message = Message(f"{SCHEDULED_ID}{due.id}_{due.at}", "user", parts, now, reminder.author)
         how = "routine" if reminder.routine else "due"
         if is_missed:
             how = "missed"
@@ -125,11 +121,18 @@ class ReminderClock:
             message,
             reminder.address,
             reminder.group,
-            target=alarm.reminder_id,
-            action=f"{PLANNED}{how}",
+            target=due.id,
+            action=f"{ACTION}{how}",
+            scheduled="task" if how in TASKS else "shown",
         )
 
 
 def planned_time(event: InboundEvent) -> int:
     """When a reminder was to come, milliseconds since the epoch: the end of its message's id."""
     return int(event.message.id.rpartition("_")[2])
+
+
+def text_of(event: InboundEvent) -> str:
+    """The text of a reminder as its author gave it."""
+    *_, text = event.message.parts
+    return text.text if isinstance(text, Text) else ""

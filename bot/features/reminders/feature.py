@@ -8,13 +8,13 @@ from operator import itemgetter
 from zoneinfo import ZoneInfo
 
 from bot.agent.turn import NOBODY
-from bot.channels import PLANNED, Delivery, InboundEvent, KeptItem, KeptSection, Reply
+from bot.channels import Delivery, InboundEvent, KeptItem, KeptSection, Reply
 from bot.clock import now_ms
-from bot.features.reminders.clock import PUNCTUAL_S, ReminderClock, planned_time
+from bot.features.reminders.clock import ACTION, PUNCTUAL_S, ReminderClock, planned_time, text_of
 from bot.features.reminders.outcomes import note_arrival, note_outcome, note_refusal
 from bot.features.reminders.personal import PersonalReminders, reminders_of
 from bot.features.reminders.reminder import line_of
-from bot.pipeline.admission import text_of
+from bot.features.reminders.store import COUNTED, StoredReminders
 from bot.pipeline.edits import person_of
 from bot.pipeline.feature import CommandContext, Feature, TurnRequest
 from bot.pipeline.services import Services
@@ -27,7 +27,8 @@ class Reminders(Feature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._store = services.store
+        self._reminders = StoredReminders(services.store)
+        self.kept = {COUNTED: self._reminders.forget_count}
         self.tool_stores = {PersonalReminders: self._for_tools}
         self.commands = {"reminders": self._list}
         self.unrecorded = ("reminders",)
@@ -36,28 +37,33 @@ class Reminders(Feature):
         """Move reminders into inboxes at their time."""
         services = self._services
         language = services.defaults.language
-        await ReminderClock(self._store, services.texts, language, services.start).run()
+        await ReminderClock(services.store, services.texts, language, services.start).run()
 
-    def announce(self, event: InboundEvent) -> Reply | None:
+    def announce(self, event: InboundEvent, refusal: str) -> Reply | None:
         """What is said when the time of a reminder has come; one that has waited behind a turn says
-        when that was."""
-        if not event.is_reminder:
+        when that was. A routine in time says nothing."""
+        if not event.action.startswith(ACTION):
             return None
         planned_at = planned_time(event)
         at = datetime.fromtimestamp(planned_at / 1000, ZoneInfo(self._services.time_zone(event)))
-        kind = event.action.removeprefix(PLANNED)
-        has_waited = kind == "due" and now_ms() - planned_at > PUNCTUAL_S * 1000
-        key = "waited" if has_waited else kind
-        text = self._services.sentence(
-            f"reminder.{key}", event, text=text_of(event), at=f"{at:%Y-%m-%d %H:%M}"
-        )
+        kind = event.action.removeprefix(ACTION)
+        if refusal:
+            kind = "refused_routine" if event.scheduled == "task" else "refused"
+        elif kind == "routine":
+            return None
+        elif kind == "due" and now_ms() - planned_at > PUNCTUAL_S * 1000:
+            kind = "waited"
+        known = {"text": text_of(event), "at": f"{at:%Y-%m-%d %H:%M}", "refusal": refusal}
+        text = self._services.sentence(f"reminder.{kind}", event, **known)
         return Reply(text)
 
     async def after_turn(
         self, conversation: str, event: InboundEvent, *, failed: bool
     ) -> Reply | None:
         """Count failures of a routine; one that rests from now on says so."""
-        if not await note_outcome(self._store, conversation, event, failed=failed):
+        if not event.action.startswith(ACTION):
+            return None
+        if not await note_outcome(self._reminders, conversation, event, failed=failed):
             return None
         return Reply(self._services.sentence("reminder.rests", event))
 
@@ -66,11 +72,11 @@ class Reminders(Feature):
         if refusal:
             await note_refusal(self._services, conversation, delivery.answers, refusal)
         else:
-            await note_arrival(self._store, conversation, delivery.answers)
+            await note_arrival(self._reminders, conversation, delivery.answers)
 
     async def forget_in(self, conversation: str, author_id: str | None) -> None:
         """Delete reminders that have not come."""
-        await self._store.reminders.drop(conversation, author_id)
+        await self._reminders.forget(conversation, author_id)
 
     async def overview(self, conversation: str, event: InboundEvent) -> KeptSection:
         """The next reminders first."""
@@ -100,7 +106,7 @@ class Reminders(Feature):
 
     async def _counted(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
         person = person_of(conversation, event) or conversation
-        return await self._store.reminders.counted(person)
+        return await self._reminders.counted(person)
 
     def _in(self, conversation: str, event: InboundEvent) -> PersonalReminders:
         author = event.message.author or NOBODY

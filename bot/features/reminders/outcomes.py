@@ -10,45 +10,45 @@ from msgspec.structs import replace
 
 from bot.channels import InboundEvent
 from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder, read_body
+from bot.features.reminders.store import StoredReminders
 from bot.pipeline.services import Services
-from bot.store import Store
-from bot.transcript import REMINDER_ID, encode
+from bot.transcript import SCHEDULED_ID, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
 
 async def note_outcome(
-    store: Store, conversation: str, event: InboundEvent, *, failed: bool
+    reminders: StoredReminders, conversation: str, event: InboundEvent, *, failed: bool
 ) -> bool:
-    """Count the failures in a row of a routine; whether it rests from now on. Other events have
-    none.
+    """Count the failures in a row of a routine; whether it rests from now on.
 
     Raises:
         StoreUnavailable: the outcome may not be counted.
     """
-    if not event.is_routine:
-        return False
-    reminder = read_body((await store.reminders.read(conversation)).get(event.target, b""))
+    reminder = read_body(await reminders.find(conversation, event.target))
     if reminder is None or (not failed and not reminder.failures):
         return False
     failures = reminder.failures + 1 if failed else 0
-    rests = failures >= MAX_FAILURES
-    await store.reminders.amend(
-        conversation, event.target, encode(replace(reminder, failures=failures)), rests=rests
-    )
-    return rests
+    counted = encode(replace(reminder, failures=failures))
+    await reminders.amend(conversation, event.target, counted)
+    if failures < MAX_FAILURES:
+        return False
+    await reminders.rest(conversation, event.target)
+    return True
 
 
-async def note_arrival(store: Store, conversation: str, answers: Sequence[str]) -> None:
+async def note_arrival(
+    reminders: StoredReminders, conversation: str, answers: Sequence[str]
+) -> None:
     """Count the refusals of reminders anew, as the answer to these messages has arrived.
 
     Raises:
         StoreUnavailable: the refusals may still count.
     """
-    for _, reminder_id, reminder in await _answered_reminders(store, conversation, answers):
+    for _, reminder_id, reminder in await _answered_reminders(reminders, conversation, answers):
         if reminder.refusals:
             body = encode(replace(reminder, refusals=0, refused=""))
-            await store.reminders.amend(conversation, reminder_id, body)
+            await reminders.amend(conversation, reminder_id, body)
 
 
 async def note_refusal(
@@ -62,9 +62,9 @@ async def note_refusal(
     Raises:
         StoreUnavailable: the refusal may not be counted.
     """
-    reminders = services.store.reminders
+    reminders = StoredReminders(services.store)
     for message_id, reminder_id, reminder in await _answered_reminders(
-        services.store, conversation, answers
+        reminders, conversation, answers
     ):
         if message_id == reminder.refused:
             continue
@@ -75,20 +75,20 @@ async def note_refusal(
         log.warning("reminder.ended", cause=cause, conversation=conversation)
         # The alert goes out once a day, also if the process dies before the next line.
         await services.alerts.notice("reminder_ended", cause)
-        await reminders.drop(conversation, reminder.author.id, reminder_id)
+        await reminders.drop(conversation, [reminder_id])
 
 
 async def _answered_reminders(
-    store: Store, conversation: str, answers: Sequence[str]
+    reminders: StoredReminders, conversation: str, answers: Sequence[str]
 ) -> list[tuple[str, str, StoredReminder]]:
     """The reminders that still exist among answered messages, each with the ids of message and
     reminder."""
-    rung = [message_id for message_id in answers if message_id.startswith(REMINDER_ID)]
+    rung = [message_id for message_id in answers if message_id.startswith(SCHEDULED_ID)]
     if not rung:
         return []
-    found, bodies = [], await store.reminders.read(conversation)
+    found, stored = [], await reminders.readable(conversation)
     for message_id in rung:
-        key = message_id.removeprefix(REMINDER_ID).rpartition("_")[0]
-        if reminder := read_body(bodies.get(key, b"")):
+        key = message_id.removeprefix(SCHEDULED_ID).rpartition("_")[0]
+        if reminder := stored.get(key):
             found.append((message_id, key, reminder))
     return found

@@ -7,11 +7,12 @@ from functools import partial
 from bot.channels import InboundEvent
 from bot.clock import usable_zone
 from bot.features.reminders.recurrence import is_hourly
-from bot.features.reminders.reminder import Reminder, StoredReminder, ms_of, read_body, shown
+from bot.features.reminders.reminder import Reminder, StoredReminder, ms_of, shown
+from bot.features.reminders.store import COUNTED, StoredReminders, hourly_of
 from bot.pipeline.edits import entry_of, person_of
 from bot.pipeline.services import Services
 from bot.pipeline.tool_stores import store_errors_for_model
-from bot.store import REMINDER_S, Store
+from bot.store import SCHEDULED_S, Store
 from bot.transcript import Author, encode
 from toolset.tool import ToolError
 
@@ -37,6 +38,7 @@ class PersonalReminders:
         self, services: Services, conversation: str, event: InboundEvent, author: Author
     ) -> None:
         self._services = services
+        self._reminders = StoredReminders(services.store)
         self._conversation = conversation
         self._event = event
         self._author = author
@@ -65,15 +67,15 @@ class PersonalReminders:
             start=f"{start:%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",
             routine=reminder.routine,
         )
-        store, here = self._services.store, self._conversation
+        here = self._conversation
         async with store_errors_for_model():
-            ms = body.at - await store.now_ms(here)
+            ms = body.at - await self._services.store.now_ms(here)
             hourly = is_hourly(reminder.repeat)
             if refusal := await count_reminder(
-                store, here, self._event, reminder.id, ms, hourly=hourly
+                self._services.store, here, self._event, reminder.id, ms, hourly=hourly
             ):
                 raise ToolError(f"not set: {refusal}")
-            await store.reminders.add(here, reminder.id, self._author.id, body.at, encode(body))
+            await self._reminders.add(here, reminder.id, body.at, encode(body))
 
     async def read(self) -> list[Reminder]:
         """All of them, the next first.
@@ -99,12 +101,14 @@ class PersonalReminders:
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        reminders, here = self._services.store.reminders, self._conversation
-        if not await reminders.drop(here, self._author.id, reminder_id):
+        reminders, here = self._reminders, self._conversation
+        own = (await reminders.readable(here)).get(reminder_id)
+        if own is None or own.author.id != self._author.id:
             return False
+        await reminders.drop(here, [reminder_id])
         person = person_of(here, self._event) or here
         await reminders.discount(person, here, reminder_id)
-        await reminders.discount(_hourly(person), here, reminder_id)
+        await reminders.discount(hourly_of(person), here, reminder_id)
         return True
 
     async def all(self) -> list[Reminder]:
@@ -113,14 +117,9 @@ class PersonalReminders:
         Raises:
             StoreUnavailable: the store does not answer.
         """
-        bodies = await self._services.store.reminders.read(self._conversation)
-        own = []
-        for reminder_id, body in bodies.items():
-            if (one := read_body(body)) and one.author.id == self._author.id:
-                own.append((reminder_id, one))
-        return [
-            shown(reminder_id, one) for reminder_id, one in sorted(own, key=lambda pair: pair[1].at)
-        ]
+        stored = await self._reminders.readable(self._conversation)
+        own = [pair for pair in stored.items() if pair[1].author.id == self._author.id]
+        return [shown(*pair) for pair in sorted(own, key=lambda pair: pair[1].at)]
 
 
 def reminders_of(
@@ -147,22 +146,19 @@ async def count_reminder(
     Raises:
         StoreUnavailable: it may be counted; that ends by itself unless it is kept.
     """
-    person, ttl_s = person_of(conversation, event), max(ms, 0) // 1000 + REMINDER_S
+    person, ttl_s = person_of(conversation, event), max(ms, 0) // 1000 + SCHEDULED_S
     whose = person or conversation
+    reminders = StoredReminders(store)
     count = partial(
-        store.reminders.count, conversation=conversation, reminder_id=reminder_id, ttl_s=ttl_s
+        reminders.count, conversation=conversation, reminder_id=reminder_id, ttl_s=ttl_s
     )
-    if hourly and not await count(_hourly(whose), most=MOST_HOURLY):
+    await store.belongings.add(whose, f"{COUNTED} {whose}", ttl_s)
+    if hourly and not await count(hourly_of(whose), most=MOST_HOURLY):
         return TOO_MANY_HOURLY
     if not await count(whose, most=MOST):
         if hourly:
-            await store.reminders.discount(_hourly(whose), conversation, reminder_id)
+            await reminders.discount(hourly_of(whose), conversation, reminder_id)
         return TOO_MANY
     if person:
         await store.belongings.add(person, entry_of(conversation, event), ttl_s)
     return ""
-
-
-def _hourly(person: str) -> str:
-    """The name under which the hourly routines of a person count."""
-    return f"{person}:hourly"

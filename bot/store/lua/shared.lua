@@ -108,10 +108,10 @@ local function keep_for(key, s)
     end
 end
 
--- Sets the next time of a reminder, in the index of its shard.
-local function alarm_at(alarms, reminders, conversation, id, ms)
-    redis.call('ZADD', alarms, ms, conversation .. ' ' .. id)
-    local left = math.max(0, math.ceil((ms - now_ms()) / 1000)) + REMINDER_S
-    keep_for(alarms, left)
-    keep_for(reminders, left)
+-- Sets the next time of a value of a schedule, in the index of its shard.
+local function schedule_at(times, values, conversation, id, ms)
+    redis.call('ZADD', times, ms, conversation .. ' ' .. id)
+    local left = math.max(0, math.ceil((ms - now_ms()) / 1000)) + SCHEDULED_S
+    keep_for(times, left)
+    keep_for(values, left)
 end

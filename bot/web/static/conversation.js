@@ -217,7 +217,7 @@ export class Conversation {
         ending = this.endings.get(entry.id);
         return;
       }
-      if (entry.role === "reminder") {
+      if (entry.role === "scheduled") {
         ending = undefined;
         return;
       }

@@ -16,7 +16,7 @@ from bot.telemetry import Metrics
 from bot.transcript import (
     BACKGROUND_ID,
     FACTS_ID,
-    REMINDER_ID,
+    SCHEDULED_ID,
     SUMMARY_ID,
     Author,
     Grounding,
@@ -113,7 +113,7 @@ OPENED = ("https://a.example/1", "https://a.example/2", "https://a.example/3", "
         ((Message(SUMMARY_ID, "user", (Text("notes"),), 1),), (NEW,), True),
         ((Message(FACTS_ID, "user", (Text("facts"),), 1),), (NEW,), True),
         ((Message(BACKGROUND_ID, "user", (Text("talk"),), 1),), (NEW,), True),
-        ((), (user_message(f"{REMINDER_ID}1"),), True),
+        ((), (user_message(f"{SCHEDULED_ID}1"),), True),
         (
             (user_message("m0"), Message("a", "model", (Text("Yes."),), 2, footer="Sources: x")),
             (NEW,),
@@ -268,7 +268,7 @@ async def test_a_stream_goes_on_where_no_vendor_searches() -> None:
 
 def test_a_reminder_finds_its_own_addresses() -> None:
     """Nobody can have hidden anything in them: none was composed when it was kept."""
-    links = provenance(MINE, user_message(f"{REMINDER_ID}1", "Read a.example/x")).link_filter(
+    links = provenance(MINE, user_message(f"{SCHEDULED_ID}1", "Read a.example/x")).link_filter(
         WITHHELD
     )
     assert links is not None

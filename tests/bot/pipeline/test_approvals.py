@@ -163,16 +163,16 @@ async def test_words_that_decided_leave_nothing_behind_when_they_are_taken_back(
     assert b"Friday" not in encode(later)
 
 
-@pytest.mark.parametrize(("reminder", "spoken"), [("due", "⏰ yes"), ("routine", "Done")])
+@pytest.mark.parametrize(("how", "spoken"), [("shown", "⏰ yes"), ("task", "Done")])
 async def test_a_reminder_decides_nothing_and_waits(
-    store: Store, reminder: Literal["due", "routine"], spoken: str
+    store: Store, how: Literal["shown", "task"], spoken: str
 ) -> None:
     """Whatever its text: it is said after the decision."""
     scene = Scene(store, Step("Launched"), Step("Done"))
     await scene.say("launch it", "m1")
     at = await store.now_ms(HERE) + 5_000
     rung = Message(f"r1_{at}", "user", (Text("A reminder: "), Text("yes")), at, Author("u1"))
-    event = InboundEvent(rung, action=f"planned.{reminder}", target="r1")
+    event = InboundEvent(rung, action="reminders.due", scheduled=how, target="r1")
     assert await store.inbox.accept(HERE, rung.id, encode(event), ASIDE)
     await scene.harness.runner.process(HERE)
     assert scene.launch.contexts == []

@@ -350,7 +350,9 @@ async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Stor
 async def test_a_turn_that_has_said_more_than_the_answer_is_not_reopened(store: Store) -> None:
     """What it has said besides, here a reminder, would be lost."""
     harness = Harness(store, [Step("one")], Pieces(busy=2))
-    await harness.arrive(InboundEvent(words("r1_1000", "Call home"), action="planned.due"))
+    await harness.arrive(
+        InboundEvent(words("r1_1000", "Call home"), action="reminders.due", scheduled="shown")
+    )
     await proceed(harness, InboundEvent(words("m1", "Wether?")))
     before = await store.outbox.read(HERE)
     await proceed(harness, edited("e1", "m1", "Weather?"))

@@ -18,6 +18,7 @@ from bot.errors import SettingsError, StoreUnavailable
 from bot.features.lists.store import StoredLists
 from bot.features.memory.store import PersonFacts
 from bot.features.polls.store import StoredPolls
+from bot.features.reminders.store import StoredReminders
 from bot.store import Accepted, FileOwner, Store, open_store
 from bot.store.clients import translate_errors
 from bot.store.embedded import open_embedded
@@ -145,8 +146,8 @@ async def test_a_full_store_lets_a_turns_tools_store_what_they_need(
         assert await StoredPolls(store).start(
             HERE, "poll_1", "u1", b"{}", options=2, multiple=False
         )
-        assert await store.reminders.count("u1", HERE, "r1", 60, most=1)
-        await store.reminders.add(HERE, "r1", "u1", await store.now_ms(HERE) + 1_000, b"{}")
+        assert await StoredReminders(store).count("u1", HERE, "r1", 60, most=1)
+        await StoredReminders(store).add(HERE, "r1", await store.now_ms(HERE) + 1_000, b"{}")
         with pytest.raises(StoreUnavailable):
             await store.files.keep("f1", FileOwner(HERE, "u1"), "image/png", b"x")
         with pytest.raises(StoreUnavailable):

@@ -33,8 +33,6 @@ async def dumped(redis: Redis) -> dict[str, Any]:
 async def store_everything(store: Store, person: str) -> None:
     """One of each kind of thing that a person leaves beside conversations."""
     author = person.partition(":")[2]
-    await store.reminders.count(person, GROUP, f"r {author}", 60, most=9)
-    await store.reminders.count(f"{person}:hourly", GROUP, f"r {author}", 60, most=9)
     for kind in PERSON_VALUES:
         await store.kv.set(f"{kind}:{person}", author.encode(), 60)
     for kind in CONVERSATION_VALUES:
@@ -52,11 +50,7 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     await store_everything(store, BEN)
     before = await dumped(redis)
     await store_everything(store, ANN)
-    during = await dumped(redis)
-    assert {name for name in during if during[name] != before.get(name)} >= {
-        "reminders_of:line:ann",
-        "reminders_of:line:ann:hourly",
-    }
+    assert await dumped(redis) != before
     await store.personal_data.erase_person(ANN, {})
     await store.personal_data.erase_place("line:bot:user:ann", {})
     after = await dumped(redis)
@@ -99,11 +93,10 @@ def test_every_kind_of_key_is_of_a_conversation_or_known_here() -> None:
     assert set(CONVERSATION_KINDS) == {
         # deleted with an own conversation, cleaned in a shared one (bot.pipeline.edits)
         *("inbox", "turn", "journal", "history", "summary", "outbox", "late"),
-        "reminders",
         # names nobody, or lives for a few seconds or an hour
         *("lease", "early"),
     }
-    assert set(SHARD_KINDS) == {"due", "dead", "alarms"}
+    assert set(SHARD_KINDS) == {"due", "dead"}
     assert set(LASTING_KINDS) == {"pins", "format"}
 
 

@@ -143,7 +143,7 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
         Message("m4", "model", (Text("Sunny."),), AT),
         Message("m5", "user", (Text("And?"),), AT),
         Message("m6", "model", (ToolCall("c3", "w", {}),), AT),
-        Message("reminder_r1_2", "user", (Text("It is time."),), AT),
+        Message("scheduled_r1_2", "user", (Text("It is time."),), AT),
     ]
     response = await client.get(HERE)
     assert response.headers["cache-control"] == "no-store"
@@ -162,7 +162,7 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
             entry("m4", "model", "Sunny.") | {"files": [SHOWN]},
             entry("m5", "user", "And?"),
             entry("m6", "model", "", unfinished),
-            entry("reminder_r1_2", "reminder", "It is time."),
+            entry("scheduled_r1_2", "scheduled", "It is time."),
         ],
         "whole": True,
         "asked": None,
@@ -170,7 +170,7 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
     }
     newer = (await client.get(HERE, params={"after": "m4"})).json()
     assert (newer["messages"], newer["whole"]) == (response.json()["messages"][3:], False)
-    nothing_new = await client.get(HERE, params={"after": "reminder_r1_2"})
+    nothing_new = await client.get(HERE, params={"after": "scheduled_r1_2"})
     assert nothing_new.json() == {"messages": [], "whole": False, "asked": None, "cards": []}
     assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
 

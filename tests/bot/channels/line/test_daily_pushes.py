@@ -10,6 +10,7 @@ import pytest
 
 from bot.features.reminders.clock import ReminderClock
 from bot.features.reminders.reminder import StoredReminder
+from bot.features.reminders.store import StoredReminders
 from bot.features.reminders.tools import SetReminder
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -51,7 +52,7 @@ async def ring(
     at = await store.now_ms(conversation) - 1
     for number, text in enumerate(contents):
         body = StoredReminder(text, at, "UTC", Author(author), group=conversation != IN_PRIVATE)
-        await store.reminders.add(conversation, f"{author}_{at}_{number}", author, at, encode(body))
+        await StoredReminders(store).add(conversation, f"{author}_{at}_{number}", at, encode(body))
     await clock.sweep()
 
 
@@ -185,7 +186,7 @@ async def test_a_reminder_that_the_limit_can_never_pay_is_refused(
     ) as here:
         await here.converse(hello(fake))
         [result] = here.asked().results
-    assert len(await store.reminders.read(IN_GROUP)) == is_set
+    assert len(await StoredReminders(store).read(IN_GROUP)) == is_set
     why = (
         "not set: here a reminder would count as 21 messages, one for each member, and a user has "
         "20 a day; "
@@ -220,7 +221,7 @@ async def test_a_question_of_a_routine_that_cannot_be_pushed_is_a_no(
         clock = ReminderClock(store, texts(), "en", lambda due, _: here.due.append(due))
         at = await store.now_ms(IN_PRIVATE) - 1
         body = encode(StoredReminder("launch it", at, "UTC", Author(USER), routine=True))
-        await store.reminders.add(IN_PRIVATE, "r1", USER, at, body)
+        await StoredReminders(store).add(IN_PRIVATE, "r1", at, body)
         await clock.sweep()
         await here.process()
         await here.runner.process(IN_PRIVATE)
@@ -246,13 +247,13 @@ async def test_no_reminder_outlives_its_place(store: Store, fake: LineFake, kind
         assert len(await store.late_answers.read(conversation)) == 1
         at = await store.now_ms(conversation) + 60_000
         body = encode(StoredReminder("set", at, "UTC", Author(USER), group=place == GROUP))
-        await store.reminders.add(conversation, "r1", USER, at, body)
+        await StoredReminders(store).add(conversation, "r1", at, body)
         await ring(here, store, "before", conversation=conversation)
         await here.receive(gone)
         await ring(here, store, "after", conversation=conversation)
         await here.process()
         await here.runner.process(conversation)
     assert await store.late_answers.read(conversation) == []
-    assert await store.reminders.read(conversation) == {}
+    assert await StoredReminders(store).read(conversation) == {}
     assert await store.outbox.read(conversation) == []
     assert fake.sent == []

@@ -385,7 +385,7 @@ async def test_a_routine_that_was_approved_is_announced_too(store: Store, fake: 
     calls = Step(calls=(ToolCall("c1", "launch", {}),))
     due = Message("routine_1", "user", (Text("launch it, as every day"),), 1, Author(USER))
     async with open_pipeline(store, fake, [calls, step], tool) as here:
-        routine = InboundEvent(due, action="planned.routine", target="reminder_1")
+        routine = InboundEvent(due, scheduled="task", target="reminder_1")
         await store.inbox.accept(IN_PRIVATE, due.id, encode(routine))
         await here.runner.process(IN_PRIVATE)
         await here.receive(fake.press("Yes"))

@@ -8,7 +8,7 @@ from typing import Any
 from bot.channels import InboundEvent
 from bot.features.lists.tools import AddToList, ShowList
 from bot.features.reminders.clock import ReminderClock
-from bot.features.reminders.reminder import read_reminder
+from bot.features.reminders.store import StoredReminders
 from bot.features.reminders.tools import SetReminder
 from bot.pipeline.services import ConversationSettings, Policy
 from bot.providers.scripted import Step
@@ -111,10 +111,10 @@ async def test_a_reminder_comes_in_the_1_to_1_with_the_bot(store: Store, fake: S
         pair = Pair(here, fake)
         assert await pair.write(OTHER, "remind me in two minutes") == ["Done."]
         own = f"slack:{TEAM}:{OTHER}"
-        ((reminder_id, body),) = (await store.reminders.read(own)).items()
-        await store.reminders.drop(own, None)
+        ((reminder_id, body),) = (await StoredReminders(store).read(own)).items()
+        await StoredReminders(store).forget(own, None)
         now = await store.now_ms(own)
-        await store.reminders.add(own, reminder_id, read_reminder(body).author.id, now - 1, body)
+        await StoredReminders(store).add(own, reminder_id, now - 1, body)
         await ReminderClock(store, load(), "en", lambda *who: here.due.append(who[0])).sweep()
         await here.process()
     assert [one["text"] for one in fake.messages[OTHERS_DIRECT]] == ["⏰ buy it"]

@@ -17,6 +17,7 @@ from bot.clock import now_ms
 from bot.features.memory.store import PersonFacts
 from bot.features.reminders.personal import PersonalReminders
 from bot.features.reminders.reminder import Reminder
+from bot.features.reminders.store import StoredReminders
 from bot.pipeline.overviews import PersonalOverviews
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -123,7 +124,7 @@ async def test_buttons_delete_and_the_tab_follows(
     await here.send(home_opened())
     before = fake.homes[USER]
     await here.post(view_press(before, CANCEL))
-    assert await store.reminders.read(ALONE) == {}
+    assert await StoredReminders(store).read(ALONE) == {}
     await here.process()
     assert "You have no reminders." in tab(fake)
     await here.send(view_press(fake.homes[USER], DELETE))
@@ -170,7 +171,7 @@ async def test_nobody_deletes_what_is_anothers(
     await here.send(
         {**view_press(view, FORGET), "actions": [{"action_id": "other", "block_id": "b"}]}
     )
-    assert len(await store.reminders.read(ALONE)) == 1
+    assert len(await StoredReminders(store).read(ALONE)) == 1
     assert len(await PersonFacts(store, ALONE, USER).read()) == 1
 
 

@@ -17,12 +17,13 @@ from bot.features.reminders.clock import LATE_S, READ_LIMIT, ReminderClock
 from bot.features.reminders.outcomes import note_refusal
 from bot.features.reminders.personal import MOST, MOST_HOURLY, TOO_MANY_HOURLY, PersonalReminders
 from bot.features.reminders.reminder import MAX_FAILURES, Reminder, StoredReminder, read_reminder
+from bot.features.reminders.store import StoredReminders
 from bot.features.reminders.tools import CancelReminder, ListReminders, SetReminder
 from bot.pipeline.edits import HistoryEditor
 from bot.pipeline.limits import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import REMINDER_ID, Author, Message, Text, ToolCall, encode
+from bot.transcript import SCHEDULED_ID, Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Harness, Mailbox, texts, words
 from tests.bot.store.turns import leased
 from tests.fixtures_store import endless_keys
@@ -67,13 +68,11 @@ class Stage:
     async def make_due(self, late_s: float = 0.0) -> None:
         """Let the time of all reminders here be over by so much."""
         at = await self.store.now_ms(HERE) - int(late_s * 1000) - 1
-        stored = await self.store.reminders.read(HERE)
-        await self.store.reminders.drop(HERE, None)
+        stored = await StoredReminders(self.store).read(HERE)
+        await StoredReminders(self.store).forget(HERE, None)
         for reminder_id, body in stored.items():
             reminder = replace(read_reminder(body), at=at)
-            await self.store.reminders.add(
-                HERE, reminder_id, reminder.author.id, at, encode(reminder)
-            )
+            await StoredReminders(self.store).add(HERE, reminder_id, at, encode(reminder))
 
     async def ring(self, late_s: float = 0.0) -> list[str]:
         """What is said when the time has come."""
@@ -98,7 +97,9 @@ class Stage:
         return ""
 
     async def stored(self) -> list[StoredReminder]:
-        return [read_reminder(body) for body in (await self.store.reminders.read(HERE)).values()]
+        return [
+            read_reminder(body) for body in (await StoredReminders(self.store).read(HERE)).values()
+        ]
 
 
 async def test_a_reminder_is_said_at_its_time_and_once(store: Store, redis: Redis) -> None:
@@ -138,13 +139,13 @@ async def test_what_waits_behind_a_turn_says_when_it_was_to_come(store: Store) -
     stage = Stage(store, [])
     planned_at = await store.now_ms(HERE) - 600_000
     message = Message(
-        f"{REMINDER_ID}r1_{planned_at}",
+        f"{SCHEDULED_ID}r1_{planned_at}",
         "user",
         (Text("A reminder:\n"), Text("the oven")),
         planned_at,
         Author("u1"),
     )
-    event = InboundEvent(message, action="planned.due", target="r1")
+    event = InboundEvent(message, action="reminders.due", scheduled="shown", target="r1")
     await stage.harness.arrive(event)
     await stage.harness.runner.process(HERE)
     at = datetime.fromtimestamp(planned_at / 1000, UTC)
@@ -215,7 +216,7 @@ async def test_what_repeats_ends_where_it_is_refused_three_times(
         stage.harness.box.failures = [REFUSED]
         await stage.ring()
     assert await stage.stored() == []
-    assert await store.reminders.due(10) == []
+    assert await StoredReminders(store).due(10) == []
     (ended,) = [entry for entry in logs if entry["event"] == "reminder.ended"]
     assert (ended["cause"], ended["log_level"]) == (str(REFUSED), "warning")
     alerts = [entry["notice"] for entry in logs if entry["event"] == "alert.raised"]
@@ -242,18 +243,18 @@ async def test_one_ring_counts_once_however_often_it_is_refused(store: Store) ->
     nothing."""
     stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=DAILY"))
     await stage.say("every day a joke", "m1", Author("u1"))
-    ((reminder_id, _),) = (await store.reminders.read(HERE)).items()
+    ((reminder_id, _),) = (await StoredReminders(store).read(HERE)).items()
     for ring in (1, 1, 1, 2, 2):
         await note_refusal(
             stage.harness.runner.services,
             HERE,
-            ["m1", f"{REMINDER_ID}{reminder_id}_{ring}"],
+            ["m1", f"{SCHEDULED_ID}{reminder_id}_{ring}"],
             "archived",
         )
     assert [one.refusals for one in await stage.stored()] == [2]
     for _ in range(2):
         await note_refusal(
-            stage.harness.runner.services, HERE, [f"{REMINDER_ID}{reminder_id}_3"], "archived"
+            stage.harness.runner.services, HERE, [f"{SCHEDULED_ID}{reminder_id}_3"], "archived"
         )
     assert await stage.stored() == []
 
@@ -396,10 +397,10 @@ async def test_a_reminder_that_cannot_be_read_is_left_alone(store: Store) -> Non
     """It is said in the log, and not looked at every second."""
     stage = Stage(store, [])
     at = await store.now_ms(HERE) - 1
-    await store.reminders.add(HERE, "r1", "u1", at, b"{")
+    await StoredReminders(store).add(HERE, "r1", at, b"{")
     await stage.clock.sweep()
     assert stage.rung == []
-    assert await store.reminders.due(10) == []
+    assert await StoredReminders(store).due(10) == []
     assert await stage.say("/reminders", "m1", Author("u1")) != []
 
 
@@ -412,10 +413,10 @@ async def test_a_reminder_that_cannot_be_rung_keeps_no_other_from_coming(store: 
     broken = StoredReminder(
         "x", at, "Mars/Olympus", Author("u2"), repeat="FREQ=DAILY", start="2026-11-22T07:00:00"
     )
-    await store.reminders.add(THERE, "r1", "u2", at, encode(broken))
+    await StoredReminders(store).add(THERE, "r1", at, encode(broken))
     await stage.clock.sweep()
     assert stage.rung == [(HERE, "")]
-    assert await store.reminders.due(10) == []
+    assert await StoredReminders(store).due(10) == []
 
 
 @pytest.mark.parametrize("group", [False, True])
@@ -429,7 +430,7 @@ async def test_what_has_rung_is_forgotten_too(store: Store, group: bool) -> None
         stored = StoredReminder(
             f"text of {author}", at, "UTC", Author(author), group=group, routine=reminder_id == "r1"
         )
-        await store.reminders.add(HERE, reminder_id, author, at, encode(stored))
+        await StoredReminders(store).add(HERE, reminder_id, at, encode(stored))
     await stage.clock.sweep()
     await stage.harness.runner.process(HERE)
     assert [text for text in stage.harness.box.texts if "text of" in text] == (
@@ -443,7 +444,7 @@ async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> No
     """Another process holds its lease for longer than anybody waits."""
     at = await store.now_ms(THERE) + 60_000
     stored = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
-    await store.reminders.add(THERE, "r1", "u1", at, encode(stored))
+    await StoredReminders(store).add(THERE, "r1", at, encode(stored))
     await store.belongings.add("mailbox:u1", f"shared {THERE}", 600)
     assert await store.leases.acquire(THERE, 60_000) is not None
     wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))
@@ -451,7 +452,7 @@ async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> No
     assert lease is not None
     features = Harness(store, []).runner.services.features
     await HistoryEditor(store, 30, lease_wait_s=0.1, features=features).forget(lease, wish)
-    assert await store.reminders.read(THERE) == {}
+    assert await StoredReminders(store).read(THERE) == {}
 
 
 async def test_a_reminder_that_waits_behind_a_turn_is_forgotten_with_its_author(
@@ -461,7 +462,7 @@ async def test_a_reminder_that_waits_behind_a_turn_is_forgotten_with_its_author(
     stage = Stage(store, [])
     at = await store.now_ms(HERE) - 1
     stored = StoredReminder("SECRET", at, "UTC", Author("u1"), group=True)
-    await store.reminders.add(HERE, "r1", "u1", at, encode(stored))
+    await StoredReminders(store).add(HERE, "r1", at, encode(stored))
     await store.belongings.add("mailbox:u1", f"shared {HERE}", 600)
     busy, own = await leased(store, HERE), await leased(store, "mailbox:user:u1")
     await stage.clock.sweep()
@@ -487,6 +488,6 @@ async def test_many_at_one_moment_all_come_at_it(store: Store) -> None:
     at = await store.now_ms(HERE) - 1
     stored = encode(StoredReminder("water", at, "UTC", Author("u1")))
     rooms = [f"mailbox:room-{number}" for number in range(2 * READ_LIMIT + 1)]
-    await asyncio.gather(*(store.reminders.add(room, "r1", "u1", at, stored) for room in rooms))
+    await asyncio.gather(*(StoredReminders(store).add(room, "r1", at, stored) for room in rooms))
     await stage.clock.sweep()
     assert sorted(stage.rung) == sorted((room, "") for room in rooms)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bot.channels import InboundEvent
 from bot.features.reminders.clock import ReminderClock
 from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder
+from bot.features.reminders.store import StoredReminders
 from bot.pipeline.limits import Limits
 from bot.pipeline.turn import MAX_STARTS
 from bot.providers.scripted import Step
@@ -34,7 +35,7 @@ async def ring(
     """A reminder of Emma's comes now."""
     at = await harness.store.now_ms(HERE) - 1
     stored = StoredReminder(text, at, "UTC", EMMA, routine=routine)
-    await harness.store.reminders.add(HERE, f"r{number}", EMMA.id, at, encode(stored))
+    await StoredReminders(harness.store).add(HERE, f"r{number}", at, encode(stored))
     await ReminderClock(harness.store, texts(), "en", lambda *who: None).sweep()
 
 
@@ -105,9 +106,11 @@ async def test_a_routine_whose_turn_is_given_up_has_failed(store: Store) -> None
     stored = StoredReminder(
         "Tell me a joke", at, "UTC", EMMA, routine=True, failures=MAX_FAILURES - 1
     )
-    await store.reminders.add(HERE, "r1", EMMA.id, at, encode(stored))
+    await StoredReminders(store).add(HERE, "r1", at, encode(stored))
     message = Message("m1", "user", (Text("Routine:\n"), Text("Tell me a joke")), at, EMMA)
-    await harness.arrive(InboundEvent(message, action="planned.routine", target="r1"))
+    await harness.arrive(
+        InboundEvent(message, action="reminders.routine", scheduled="task", target="r1")
+    )
     lease = await leased(store, HERE)
     for _ in range(MAX_STARTS + 1):  # the release takes one back
         await store.journal.begin(lease, "turn_1")
@@ -152,4 +155,4 @@ async def test_a_routine_ends_when_its_author_leaves_the_group(store: Store) -> 
     await stage.harness.runner.process(HERE)
     assert stage.harness.box.texts == ["Set.", "Hello."]
     assert await stage.stored() == []
-    assert await store.reminders.due(10) == []
+    assert await StoredReminders(store).due(10) == []
