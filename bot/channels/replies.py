@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -112,16 +112,11 @@ def say_buttons(texts: Iterable[str]) -> tuple[Button, ...]:
     return tuple(Button(text, SAY, text) for text in texts)
 
 
-class LateAnswer(Struct, frozen=True):
-    """A delivery that is kept until its asker fetches it.
+class KeptDelivery(NamedTuple):
+    """The id of a delivery that a conversation keeps until another one brings it."""
 
-    Attributes:
-        stored_in: the conversation that keeps it.
-        id: of the delivery; empty: there was none, and the press got a sentence.
-    """
-
-    stored_in: str
-    id: str = ""
+    conversation: str
+    id: str
 
 
 class Delivery(Struct, frozen=True, omit_defaults=True):
@@ -139,11 +134,9 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
             it.
         failures: number of attempts that ended with an unforeseen exception.
         answers: ids of the answered messages; when these change, the delivery is void.
-        late: what a press of a button has been found to fetch. It stays where it is kept until it
-            has arrived.
-        more_late: other answers to the asker are kept.
-        brings: ids of kept deliveries that answer no message, as reminders; their texts stand above
-            this one's. Only while it is sent, not in the outbox.
+        brings: kept deliveries that come with this one, or in its place. They are kept until it has
+            arrived.
+        more_kept: others are kept, which a feature may add (``Feature.with_kept``).
         may_be_reopened: a change of one of ``answers`` reopens its turn.
         deletes: unless None, the messages of these deliveries and the stream of the turn are
             deleted, and nothing is sent. Only for channels that can.
@@ -160,9 +153,8 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     asker: str = ""
     failures: int = 0
     answers: tuple[str, ...] = ()
-    late: LateAnswer | None = None
-    more_late: bool = False
-    brings: tuple[str, ...] = ()
+    brings: tuple[KeptDelivery, ...] = ()
+    more_kept: bool = False
     may_be_reopened: bool = False
     deletes: tuple[str, ...] | None = None
 

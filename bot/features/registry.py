@@ -21,6 +21,7 @@ FEATURES: tuple[str, ...] = (
     "interpreter",
     "background",
     "quotes",
+    "late_answers",
 )
 
 

@@ -40,7 +40,6 @@ from bot.pipeline.file_text import FileReader
 from bot.pipeline.files import ToolFiles
 from bot.pipeline.history import HistoryWindow
 from bot.pipeline.journal import RESPONSE, RESULT, STARTED, ApprovalRequest, Step
-from bot.pipeline.late_answers import LateButtons, TokenWatch
 from bot.pipeline.limits import Standing
 from bot.pipeline.media import TurnMedia
 from bot.pipeline.prepare import InboundMessages
@@ -48,6 +47,7 @@ from bot.pipeline.select import parse
 from bot.pipeline.services import Services
 from bot.pipeline.sources import source_lists
 from bot.pipeline.uses import ToolUses
+from bot.pipeline.waiting import tell_of_waiting
 from bot.safe_text.links import LinkFilter
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
@@ -139,12 +139,15 @@ class ConversationPorts:
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
         attempt = self._attempt
-        address = attempt.channel.current(attempt.inbound.address)
-        answered = attempt.inbound.message_ids
+        lease, inbound, address = attempt.lease, attempt.inbound, ""
+        if inbound.newest:
+            asked = replace(inbound.newest, address=inbound.address)
+            address = await self._services.current_address(lease, asked, Reply(""))
+        answered = inbound.message_ids
         decision = await self._approvals.review(
-            attempt.lease, attempt.turn_id, address, acting, answered=answered
+            lease, attempt.turn_id, address, acting, answered=answered
         )
-        attempt.inbound.note_decision(decision)
+        inbound.note_decision(decision)
         return decision
 
     async def spend(self, spending: Spending) -> None:
@@ -255,15 +258,8 @@ class Answerer:
             answer = own_message(self._sentence(f"reply.cannot_{kind}", turn))
             turn.restore(RecordedResponse(answer, "end_turn"))
             return answer
-        async with self._watch_tokens(attempt):
+        async with tell_of_waiting(self._services, attempt.lease, attempt.channel, inbound):
             return await self._agent.run(turn)
-
-    def _watch_tokens(self, attempt: Attempt) -> AbstractAsyncContextManager[None]:
-        if not attempt.channel.expires:
-            return nullcontext()
-        return TokenWatch(
-            LateButtons(self._services, attempt.lease, attempt.channel), attempt.inbound
-        ).run()
 
     def _restart(self, turn: Turn, inbound: InboundMessages, change: Change) -> None:
         """End the request to the model under way, if it was made without the change, which

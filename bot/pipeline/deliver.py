@@ -20,11 +20,10 @@ from bot.errors import (
     TokenRefused,
 )
 from bot.pipeline.journal import DECIDED, read_open_question
-from bot.pipeline.late_answers import Fetches
 from bot.pipeline.questions import Question
 from bot.pipeline.renewals import Renewals
 from bot.pipeline.services import Services
-from bot.pipeline.undelivered import decode_delivery
+from bot.pipeline.undelivered import decode_delivery, read_kept
 from bot.store import RELEASED, Lease
 from bot.store.frames import Entry
 from bot.telemetry import Span, span
@@ -40,7 +39,7 @@ LONGEST_WAIT_S = 600.0
 GAVE_UP = f"gave up after {MAX_ATTEMPTS} attempts"
 UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked for approval"
-TOO_MANY_LATE = "its asker has not fetched it, and newer late answers took its place"
+TOO_MANY_KEPT = "its asker has not fetched it, and newer ones took its place"
 TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
 
 
@@ -65,7 +64,6 @@ class OutboxRelay:
         self._metrics = services.metrics
         self._alerts = services.alerts
         self._renewals = renewals
-        self._fetches = Fetches(services)
 
     async def deliver(self, lease: Lease, head: bytes | None = None) -> Progress:
         """Send the outbox, as far as possible now.
@@ -144,9 +142,12 @@ class OutboxRelay:
         return await self._services.features.before_delivery(lease.conversation, delivery)
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
-        name = channel_of(lease.conversation)
-        if (shown := await self._fetches.load(lease.conversation, delivery)) is None:
-            return await self._remove_head(lease)
+        name, shown = channel_of(lease.conversation), delivery
+        if delivery.brings or delivery.more_kept:
+            features = self._services.features
+            if (found := await features.with_kept(lease.conversation, delivery)) is None:
+                return await self._remove_head(lease)
+            shown = found
         with span("delivery", self._metrics) as attempt:
             try:
                 shown_at = await self._show(lease, shown)
@@ -173,21 +174,22 @@ class OutboxRelay:
                 counted = replace(delivery, failures=failures)
                 return await self._postpone(lease, counted, attempt, pause)
             attempt.end("delivery.sent", "delivered", name)
-            return await self._remove(lease, shown, shown_at)
+            question_id = shown.reply.awaited
+            await self._remove_kept(shown, question_id=question_id)
+            return await self._remove_head(lease, question_id, shown_at)
 
     async def _refused(
         self, lease: Lease, delivery: Delivery, attempt: Span, refused: DeliveryRefused
     ) -> int | bytes | None:
-        """Send what is too long in parts, keep what its asker can fetch, and give the rest up."""
+        """Send what is too long in parts, keep what a feature can bring later, and give the rest
+        up."""
         name, cause = channel_of(lease.conversation), str(refused)
-        if isinstance(refused, DeliverInParts) and not delivery.late:
+        if isinstance(refused, DeliverInParts) and not delivery.brings:
             attempt.end("delivery.split", "split", name, cause=cause, delivery=delivery.id)
             return await self._store.outbox.split_head(
                 lease, map(encode, delivery.in_parts(refused.texts))
             )
-        if isinstance(refused, DeliverOnPress) and self._may_be_fetched(
-            lease.conversation, delivery
-        ):
+        if isinstance(refused, DeliverOnPress) and self._is_kept(lease.conversation, delivery):
             next_head = await self._keep(lease, delivery)
             attempt.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
             return next_head
@@ -213,19 +215,16 @@ class OutboxRelay:
         await features.after_delivery(conversation, delivery, "")
         return shown_at
 
-    async def _remove(self, lease: Lease, delivery: Delivery, shown_at: int | None) -> bytes | None:
-        """Remove what has arrived; a late answer, or reminders that came along, from where they
-        were kept, too."""
-        for brought_id in delivery.brings:
-            await self._store.late_answers.remove(lease.conversation, delivery.asker, brought_id)
-        question_id = delivery.reply.awaited
-        if (late := delivery.late) and late.id:
-            stored_in, asker = late.stored_in, delivery.asker
-            await self._store.late_answers.remove(
-                stored_in, asker, late.id, question_id=question_id, shown_at=shown_at
-            )
-            return await self._remove_head(lease)
-        return await self._remove_head(lease, question_id, shown_at)
+    async def _remove_kept(
+        self, delivery: Delivery, *, question_id: str = "", given_up: str = ""
+    ) -> None:
+        """Remove what a delivery has brought from where it was kept."""
+        for conversation, delivery_id in delivery.brings:
+            for raw, kept in await read_kept(self._store, conversation, delivery.asker):
+                if kept.id == delivery_id:
+                    await self._store.outbox.remove_kept(
+                        conversation, raw, given_up=given_up, question_id=question_id
+                    )
 
     async def _remove_head(
         self, lease: Lease, question_id: str = "", shown_at: int | None = None
@@ -233,23 +232,14 @@ class OutboxRelay:
         with self._renewals.pause(lease):  # the last delivery releases the lease
             return await self._store.outbox.remove_head(lease, question_id, shown_at)
 
-    def _may_be_fetched(self, conversation: str, delivery: Delivery) -> bool:
-        """Whether its asker can press a button for it. What answers no message, as a reminder,
-        comes with the answer to the next one; a question of a routine would wait too long for
-        that."""
-        channel = self._services.channel(conversation)
-        is_awaited = delivery.address or not delivery.reply.awaited
-        is_stored = delivery.asker and is_awaited and delivery.reply.keep == "always"
-        return bool(delivery.late or (is_stored and channel and channel.expires))
+    def _is_kept(self, conversation: str, delivery: Delivery) -> bool:
+        """Whether something brings it, or what it brings, later."""
+        return bool(delivery.brings) or self._services.features.keeps(conversation, delivery)
 
     async def _keep(self, lease: Lease, delivery: Delivery) -> bytes | None:
-        """Keep an answer until its asker presses the button; a press that failed leaves it where it
-        is kept."""
-        if delivery.late:
+        if delivery.brings:
             return await self._remove_head(lease)
-        return await self._store.outbox.keep_head(
-            lease, delivery.asker, delivery.id, TOO_MANY_LATE.encode()
-        )
+        return await self._store.outbox.keep_head(lease, TOO_MANY_KEPT.encode())
 
     async def _postpone(
         self, lease: Lease, delivery: Delivery, attempt: Span, later: DeliverLater
@@ -278,10 +268,8 @@ class OutboxRelay:
     async def _give_up(self, lease: Lease, delivery: Delivery, reason: str) -> int | bytes | None:
         """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at
         once."""
-        if (late := delivery.late) and late.id:
-            await self._store.late_answers.remove(
-                late.stored_in, delivery.asker, late.id, given_up=reason
-            )
+        if delivery.brings:
+            await self._remove_kept(delivery, given_up=reason)
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.keep != "always":
             return await self._remove_head(lease)

@@ -349,8 +349,8 @@ class HistoryEditor:
             await self._erase_history(lease, whole=not is_here)
             return Forgotten(1, deleted, await self._forget_files(lease.conversation))
         theirs = []
-        for raw, delivery in await read_stored(self._store, lease.conversation):
-            if _holds(raw, author_id) and not stays_without(author_id, delivery):
+        for raw in await read_stored(self._store, lease.conversation):
+            if _holds(raw, author_id) and not stays_without(author_id, raw):
                 theirs.append(raw)
         waiting = await read_undelivered(self._store, lease.conversation)
         shown = [one.delivery for one in waiting if one.raw in theirs]

@@ -205,6 +205,41 @@ class Feature:
         clock) before which it is not to be sent."""
         return delivery
 
+    def keeps(self, conversation: str, delivery: Delivery) -> bool:
+        """Whether a delivery that could only be sent by a press is kept (``Outbox.keep_head``), as
+        the feature has it brought by another one; else it becomes a dead letter."""
+        return False
+
+    async def with_kept(self, conversation: str, delivery: Delivery) -> Delivery | None:
+        """A delivery as it is sent now, with what it ``brings``; None if that is gone. It is asked
+        at each attempt where something is kept, and nothing of it is stored."""
+        return delivery
+
+    async def while_waiting(self, lease: Lease, asked: InboundEvent | None = None) -> float | None:
+        """Do something for people who wait: for the answer to ``asked``, which takes long, or
+        behind it; without it, behind a question that is open.
+
+        Called again and again.
+
+        Returns:
+            Seconds until the next call is needed; None: it may take its time.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+        return None
+
+    async def address_expired(self, lease: Lease, event: InboundEvent, *, private: bool) -> None:
+        """Note that the reply to an event is ready, and too late for the event's address: it is
+        stored without one.
+
+        Args:
+            private: it is for one person alone.
+
+        Raises:
+            LeaseLost: another process has the turn.
+        """
+
     async def cards(self, conversation: str, messages: Sequence[Message]) -> Sequence[ButtonCard]:
         """The cards with buttons that a conversation keeps, and others that were shown with these
         messages, for a channel that shows a conversation anew."""

@@ -20,7 +20,7 @@ from bot.pipeline.feature import (
     Work,
 )
 from bot.pipeline.periodic import repeat
-from bot.store import Erase, Store
+from bot.store import Erase, Lease, Store
 from bot.transcript import Message
 from toolset.stores import FindStore
 
@@ -156,6 +156,30 @@ class Features:
                 return prepared
             delivery = prepared
         return delivery
+
+    def keeps(self, conversation: str, delivery: Delivery) -> bool:
+        """See ``Feature.keeps``."""
+        return any(feature.keeps(conversation, delivery) for feature in self._by_hook["keeps"])
+
+    async def with_kept(self, conversation: str, delivery: Delivery) -> Delivery | None:
+        """See ``Feature.with_kept``."""
+        shown: Delivery | None = delivery
+        for feature in self._by_hook["with_kept"]:
+            if shown is not None:
+                shown = await feature.with_kept(conversation, shown)
+        return shown
+
+    async def while_waiting(self, lease: Lease, asked: InboundEvent | None = None) -> float | None:
+        """See ``Feature.while_waiting``."""
+        called = [
+            await feature.while_waiting(lease, asked) for feature in self._by_hook["while_waiting"]
+        ]
+        return min((seconds for seconds in called if seconds is not None), default=None)
+
+    async def address_expired(self, lease: Lease, event: InboundEvent, *, private: bool) -> None:
+        """See ``Feature.address_expired``."""
+        for feature in self._by_hook["address_expired"]:
+            await feature.address_expired(lease, event, private=private)
 
     async def cards(self, conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
         """See ``Feature.cards``."""

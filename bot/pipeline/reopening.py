@@ -2,8 +2,7 @@
 sent.
 
 A turn goes on from its entry in the history if a message that it answers is changed while a part of
-its answer waits. What the outbox and the late answers hold of it is not sent, and what a channel
-can delete is deleted.
+its answer waits. What waits of it is not sent, and what a channel can delete is deleted.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from bot.pipeline.deliver import OutboxRelay, Progress
 from bot.pipeline.feature import Feature
 from bot.pipeline.features import Features
 from bot.pipeline.history import READ_TURNS, HistoryWindow
-from bot.pipeline.late_answers import LateAnswers
 from bot.pipeline.limits import Budgets
 from bot.pipeline.renewals import Renewals
 from bot.pipeline.review import Reviewers
@@ -221,7 +220,7 @@ def build(
         features=Features(),
         start=start,
     )
-    services.features.install(feature(services) for feature in (*features, LateAnswers))
+    services.features.install(feature(services) for feature in features)
     cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)

@@ -17,7 +17,7 @@ from bot.pipeline.limits import Budgets, Limits
 from bot.pipeline.review import Reviewers
 from bot.providers import Provider
 from bot.settings import Settings
-from bot.store import Store
+from bot.store import Lease, Store
 from bot.telemetry import Metrics
 from bot.texts import Texts, language_for
 from bot.transcript import Message, channel_of
@@ -145,6 +145,13 @@ class Services:
         """What the conversation shares its people's things with, such as its channel."""
         channel = self.channel(conversation)
         return channel.place(conversation) if channel else conversation
+
+    async def current_address(self, lease: Lease, event: InboundEvent, reply: Reply) -> str:
+        """The address of a reply to an event that is ready now, without what has expired of it."""
+        address = self.channels[channel_of(lease.conversation)].current(event.address)
+        if address != event.address and reply.keep != "if_free":
+            await self.features.address_expired(lease, event, private=reply.private)
+        return address
 
     async def with_names(self, conversation: str, messages: Sequence[Message]) -> list[Message]:
         """Messages of a group with the names of their authors."""

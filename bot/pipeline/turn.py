@@ -34,7 +34,6 @@ from bot.pipeline.journal import (
     readable,
     readable_events,
 )
-from bot.pipeline.late_answers import LateButtons
 from bot.pipeline.prepare import InboundMessages
 from bot.pipeline.reopening import reopen
 from bot.pipeline.select import ParsedEvent, parse, triage
@@ -202,13 +201,13 @@ class TurnRunner:
             known = waiting.known - await self._run_others_commands(
                 lease, journalled, asked.question.asker_id
             )
-            if known and channel.expires:
-                next_s = await LateButtons(self._services, lease, channel).send_to_waiting()
+            if known and not channel.expires:
+                await self._approvals.notify_waiting(lease, journalled.turn_id, asked)
+            if known:
+                next_s = await self._services.features.while_waiting(lease)
                 if next_s is not None:
                     now = await self._store.now_ms(lease.conversation)
                     until = min(until, now + round(next_s * 1000) + 1)
-            elif known:
-                await self._approvals.notify_waiting(lease, journalled.turn_id, asked)
             raise AwaitingApproval(until, known) from waiting
 
     async def _run_others_commands(
@@ -255,16 +254,13 @@ class TurnRunner:
             features = self._services.features
             answer = await features.answer_overheard(lease.conversation, [event])
             replies = [one.reply for one in answer.replies]
-        outgoing = [Outgoing(reply, event.address) for reply in replies]
-        await self._send_late_buttons(lease, [event], outgoing)
         sent = b""
         if replies:
-            channel = self._services.channels[channel_of(lease.conversation)]
             delivery = Delivery(
                 new_id("reply"),
                 turn_id,
                 replies[0],
-                channel.current(event.address),
+                await self._services.current_address(lease, event, replies[0]),
                 asker=event.author_id,
                 answers=() if command else (event.message.id,),
             )
@@ -404,8 +400,7 @@ class TurnRunner:
         Raises:
             MessagesChanged: see ``Condition``.
         """
-        await self._send_late_buttons(lease, readable_events(journalled.entries), result.replies)
-        turn_id, deliveries = journalled.turn_id, self._deliveries(lease, journalled, result)
+        turn_id, deliveries = journalled.turn_id, await self._deliveries(lease, journalled, result)
         entry, head, attempted = None, None, b""
         if result.messages:
             model = result.model or self._agent.provider.model
@@ -424,23 +419,7 @@ class TurnRunner:
         )
         return head if is_head else None
 
-    async def _send_late_buttons(
-        self, lease: Lease, events: Sequence[InboundEvent], replies: Sequence[Outgoing]
-    ) -> None:
-        """Spend reply tokens whose time is over on buttons that fetch these replies."""
-        channel = self._services.channel(lease.conversation)
-        if channel is None or not events:
-            return
-        buttons = LateButtons(self._services, lease, channel)
-        by_address = {event.address: event for event in events}
-        for reply, address, *_ in replies:
-            if reply.keep != "if_free":
-                # What has joined the turn since it began has the same author. What is for one
-                # person is not pushed.
-                event = by_address.get(address, events[-1])
-                await buttons.send(event, address, always=reply.private)
-
-    def _deliveries(
+    async def _deliveries(
         self, lease: Lease, journalled: JournalledTurn, result: TurnResult
     ) -> list[Delivery]:
         if (channel := self._services.channel(lease.conversation)) is None:
@@ -451,17 +430,23 @@ class TurnRunner:
                 answered = message.author.id
         asked = (*result.answers, *_ids_of_users(result.messages))
         turn_id, deliveries = journalled.turn_id, list[Delivery]()
+        events = readable_events(journalled.entries)
+        by_address = {event.address: event for event in events}
         for reply, address, whose, is_deletion in result.replies:
-            asker = whose or answered
+            asker, current = whose or answered, address
+            if events:
+                # What has joined the turn since it began has the same author.
+                event = replace(by_address.get(address, events[-1]), address=address)
+                current = await self._services.current_address(lease, event, reply)
             for part in [reply] if is_deletion else channel.split(reply):
                 delivery = Delivery(
                     f"{turn_id}_{len(deliveries) + 1}",
                     turn_id,
                     part,
-                    channel.current(address),
+                    current,
                     asker=asker,
                     answers=asked,
-                    more_late=asker in journalled.late_askers,
+                    more_kept=journalled.keeps,
                     may_be_reopened=result.may_be_reopened,
                     deletes=() if is_deletion else None,
                 )

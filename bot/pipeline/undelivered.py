@@ -23,28 +23,40 @@ decode_delivery = Decoder(Delivery).decode
 
 
 class Undelivered(NamedTuple):
-    """A delivery in the outbox or among the late answers, and the stored bytes that identify it."""
+    """A delivery in the outbox, or one that is kept, and the stored bytes that identify it."""
 
     raw: bytes
     delivery: Delivery
 
 
-async def read_stored(store: Store, conversation: str) -> list[tuple[bytes, bytes]]:
-    """The stored bytes of all deliveries, oldest first, each with its delivery alone."""
-    stored = [(raw, raw) for raw in await store.outbox.read(conversation)]
-    for late in await store.late_answers.read(conversation):
-        stored.append((late.frame, late.delivery))
-    return stored
+async def read_stored(store: Store, conversation: str) -> list[bytes]:
+    """The deliveries of the outbox and the kept ones, each oldest first."""
+    return [*await store.outbox.read(conversation), *await store.outbox.kept(conversation)]
 
 
 async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]:
-    """All deliveries that can be read, oldest first."""
+    """Those of them that can be read."""
+    return _readable(await read_stored(store, conversation))
+
+
+async def read_outbox(store: Store, conversation: str) -> list[Delivery]:
+    """Those of the outbox that can be read, oldest first."""
+    return [one.delivery for one in _readable(await store.outbox.read(conversation))]
+
+
+async def read_kept(store: Store, conversation: str, asker: str) -> list[Undelivered]:
+    """The kept deliveries to a person, oldest first."""
+    kept = _readable(await store.outbox.kept(conversation))
+    return [one for one in kept if one.delivery.asker == asker]
+
+
+def _readable(stored: Iterable[bytes]) -> list[Undelivered]:
     found = []
-    for raw, delivery in await read_stored(store, conversation):
+    for raw in stored:
         try:
-            found.append(Undelivered(raw, decode_delivery(delivery)))
+            found.append(Undelivered(raw, decode_delivery(raw)))
         except UNREADABLE:
-            continue  # the relay deals with it
+            continue  # of the outbox, the relay deals with it
     return found
 
 

@@ -9,8 +9,7 @@
     leases          fencing tokens and the due index
     journal         the turn under way
     history         committed turns and their summary
-    outbox          deliveries that must leave
-    late_answers    deliveries that are kept until somebody fetches them
+    outbox          deliveries that must leave, and those that are kept
     dead_letters    what was given up
     schedule        values of a feature that are due at a time
     files           of tool calls, for a day
@@ -70,7 +69,6 @@ from bot.store.keys import (
     shard_of,
 )
 from bot.store.kv import KeyValue
-from bot.store.late_answers import LateAnswers, StoredLateAnswer
 from bot.store.leases import Lease, Leases
 from bot.store.live import Live
 from bot.store.memory import MemoryUse, StoreMemory
@@ -107,7 +105,6 @@ __all__ = [
     "InboxEntry",
     "JournalledTurn",
     "KeyValue",
-    "LateAnswers",
     "Lease",
     "MemoryUse",
     "Next",
@@ -121,7 +118,6 @@ __all__ = [
     "Store",
     "StoredFile",
     "StoredHistory",
-    "StoredLateAnswer",
     "ToolPins",
     "Totals",
     "Unit",
@@ -208,7 +204,6 @@ class Store:
         )
         self.tool_pins = ToolPins(client, scripts)
         self.files = Files(client, scripts, files_bytes)
-        self.late_answers = LateAnswers(client, scripts)
         self.personal_data = PersonalData(client, belongings)
         self.budget = Budget(client, scripts, self.prefetches)
         self.live = live

@@ -16,7 +16,7 @@ from bot.store.scripts import Scripts
 
 # Kinds of keys that a deletion takes:
 PURGED = ("history", "summary")
-ERASED = (*PURGED, "early", "outbox", "late")
+ERASED = (*PURGED, "early", "outbox", "kept")
 WHOLE = (*ERASED, "inbox", "turn", "journal")
 
 

@@ -41,7 +41,7 @@ class JournalledTurn:
         is_resumed: it was begun before; the inbox may hold messages that wait for it.
         shown: its newest question that has been delivered.
         history: as much as was asked for.
-        late_askers: ids of the people whose late answers are kept.
+        keeps: deliveries of the conversation are kept (``Outbox.keep_head``).
         is_reopened: it was committed before, under another id.
     """
 
@@ -52,7 +52,7 @@ class JournalledTurn:
     is_resumed: bool = False
     shown: ShownQuestion | None = None
     history: StoredHistory | None = None
-    late_askers: tuple[str, ...] = ()
+    keeps: bool = False
     is_reopened: bool = False
 
 
@@ -198,7 +198,7 @@ class Journal:
     async def withdraw(
         self, lease: Lease, entries: Sequence[bytes], others: Sequence[Entry] | None = None
     ) -> None:
-        """Remove entries from the inbox, deliveries from the outbox, and late answers.
+        """Remove entries from the inbox, and deliveries from the outbox and the kept ones.
 
         Args:
             others: unless None, also end the turn under way and put these back to the front of the
@@ -207,7 +207,7 @@ class Journal:
         keys = Keys(lease.conversation)
         commands: list[Command] = []
         for entry in entries:
-            lists = (keys.inbox, keys.outbox, keys.of("late"))
+            lists = (keys.inbox, keys.outbox, keys.of("kept"))
             commands += [("LREM", one, 0, entry) for one in lists]
         # Edits whose messages have not come in may be among what is removed.
         commands.append(("DEL", keys.of("early")))
@@ -282,8 +282,8 @@ class Journal:
 
         Args:
             turn_id: for what it does now, as ids of deliveries are made with it.
-            undelivered: its deliveries, which are removed from the outbox and from the late
-                answers.
+            undelivered: its deliveries, which are removed from the outbox and from those that
+                are kept.
             sends: a delivery to add to the outbox.
         """
         keys = Keys(lease.conversation)
@@ -293,7 +293,7 @@ class Journal:
             commands.append(("DEL", keys.summary))
         for delivery in undelivered:
             commands.append(("LREM", keys.outbox, 1, delivery))
-            commands.append(("LREM", keys.of("late"), 1, delivery))
+            commands.append(("LREM", keys.of("kept"), 1, delivery))
         moves = [("LMOVE", keys.journal, keys.inbox, "RIGHT", "LEFT")] * reopened.given_back
         frames = [pack(entry.kind, "", entry.body) for entry in reopened.journal]
         commands += [*moves, ("EXPIRE", keys.inbox, WORK_S)]
@@ -308,7 +308,7 @@ class Journal:
 def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
     if begun is None:
         return None
-    own_id, starts, frames, not_before, shown, reopened, summary, entries, askers = begun
+    own_id, starts, frames, not_before, shown, reopened, summary, entries, keeps = begun
     at, _, rest = shown.decode().partition(" ")
     stored_at, _, question_id = rest.partition(" ")
     question = history = None
@@ -325,6 +325,6 @@ def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
         is_resumed=turn_id != new_id,
         shown=question,
         history=history,
-        late_askers=tuple(asker.decode() for asker in askers),
+        keeps=bool(keeps),
         is_reopened=bool(reopened),
     )

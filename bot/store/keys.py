@@ -17,7 +17,7 @@ SHARDS = 16
 DAY_S = 86_400
 
 SEEN_S = 3 * DAY_S  # no platform repeats a message after that
-WORK_S = 7 * DAY_S  # inbox, journal, outbox and late answers
+WORK_S = 7 * DAY_S  # inbox, journal, outbox and kept deliveries
 INDEX_S = 8 * DAY_S  # due index; longer than WORK_S
 SCHEDULED_S = 7 * DAY_S  # values of a schedule and their index, after their latest time
 DEAD_S = 30 * DAY_S
@@ -25,7 +25,7 @@ SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zon
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
-LATE_ANSWERS = 20  # of one conversation
+KEPT = 20  # deliveries of one conversation, the newest
 DEAD_LETTERS = 250  # per shard: a refused token must not fill the store
 
 PINS = 1_000  # of one MCP server
@@ -51,7 +51,7 @@ CONVERSATION_KINDS = (
     "history",
     "summary",
     "outbox",
-    "late",
+    "kept",
 )
 SHARD_KINDS = ("due", "dead")
 # Names of ``kv`` whose values name a person, each before the channel and the person's id …

@@ -1,4 +1,8 @@
-"""The outbox: deliveries in the order in which they must be sent; the head is being sent."""
+"""The outbox: deliveries in the order in which they must be sent; the head is being sent.
+
+Beside it the newest ``KEPT`` deliveries are kept that nothing but another delivery could bring, for
+``WORK_S`` after the newest of them.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +38,8 @@ UNBOUNDED = Bound()
 class Outbox:
     """Deliveries of conversations.
 
-    All changes except ``post`` are fenced: they raise ``LeaseLost`` where the lease is no longer
-    held.
+    All changes except ``post`` and ``remove_kept`` are fenced: they raise ``LeaseLost`` where the
+    lease is no longer held.
     """
 
     def __init__(self, client: Client, scripts: Scripts) -> None:
@@ -100,7 +104,7 @@ class Outbox:
                 store's clock.
         """
         at = "" if shown_at is None else shown_at
-        return await self._take_head(lease, "arrived", ["", "", question_id, at, ""])
+        return await self._take_head(lease, "arrived", ["", "", question_id, at])
 
     async def move_head_to_dead_letters(
         self, lease: Lease, reason: bytes, step: Entry | None = None
@@ -112,18 +116,33 @@ class Outbox:
                 have asked for.
         """
         frame = pack(step.kind, "", step.body) if step else b""
-        return await self._take_head(lease, "dead", [reason, frame, "", "", ""])
+        return await self._take_head(lease, "dead", [reason, frame, "", ""])
 
-    async def keep_head(
-        self, lease: Lease, asker: str, delivery_id: str, reason: bytes
-    ) -> bytes | None:
-        """Move the head to the late answers; returns the next delivery.
+    async def keep_head(self, lease: Lease, reason: bytes) -> bytes | None:
+        """Move the head to the kept deliveries; returns the next delivery.
 
         Args:
-            reason: of the dead letter that the oldest late answer becomes where there are too many.
+            reason: of the dead letter that the oldest of them becomes where there are too many.
         """
-        name = f"{asker} {delivery_id}"
-        return await self._take_head(lease, "late", [reason, "", "", "", name])
+        return await self._take_head(lease, "kept", [reason, "", "", ""])
+
+    async def kept(self, conversation: str) -> list[bytes]:
+        """The kept deliveries, oldest first."""
+        key = Keys(conversation).of("kept")
+        kept: list[bytes] = await ask(self._client, "LRANGE", key, 0, -1)
+        return kept
+
+    async def remove_kept(
+        self, conversation: str, delivery: bytes, *, given_up: str = "", question_id: str = ""
+    ) -> None:
+        """Remove a kept delivery that has arrived; one that is gone already changes nothing.
+
+        Args:
+            given_up: why it becomes a dead letter instead.
+            question_id: see ``remove_head``.
+        """
+        arguments = [conversation, delivery, given_up, question_id]
+        await self._scripts.run("remove_kept", conversation, arguments)
 
     async def _take_head(self, lease: Lease, outcome: str, details: Sequence[Any]) -> bytes | None:
         arguments = [lease.conversation, lease.token, outcome, *details]

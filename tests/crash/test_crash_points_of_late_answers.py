@@ -10,8 +10,8 @@ import pytest
 
 from bot.providers.scripted import Step
 from bot.transcript import Message
-from tests.bot.channels.line.late_turns import BUTTON, LATE_S, WAITING, ignore
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.features.late_answers.late_turns import BUTTON, LATE_S, WAITING, ignore
 from tests.bot.store.turns import key
 from tests.crash.rig import CrashRig
 from tests.crash.simulation import _until_death
@@ -114,7 +114,7 @@ async def test_a_late_answer_comes_once_wherever_its_process_dies(
         died = died or (dies_in == "fetching" and await late.die_at(Cut(point, carried_out)))
         await until_settled(late)
         assert late.seen == [WAITING, "Hi!"], (point, late.seen)
-        assert await rig.store.late_answers.read(late.here) == []
+        assert await rig.store.outbox.kept(late.here) == []
         deaths += died
         if not died:
             break
@@ -144,7 +144,7 @@ async def test_an_edited_question_is_answered_anew_wherever_its_process_dies(
         await late.press()
         await until_settled(late)
         assert late.seen == [WAITING, "More!", "Goodbye!"], (point, late.seen)
-        assert await rig.store.late_answers.read(late.here) == []
+        assert await rig.store.outbox.kept(late.here) == []
         deaths += died
         if not died:
             break

@@ -142,15 +142,14 @@ class Line(Channel):
             # LINE cannot change a sent message, and one more would cost money.
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
-        pictures, in_words = await find_pictures(
-            reply, self._shown_files, is_late=delivery.late is not None
-        )
+        is_late = bool(delivery.brings)
+        pictures, in_words = await find_pictures(reply, self._shown_files, is_late=is_late)
         messages = self._formatter.messages(reply, chat, pictures, in_words)
-        is_free = reply.keep == "if_free" or delivery.late is not None
+        is_free = reply.keep == "if_free"
         outbound = OutboundMessage(delivery, chat, address, messages, free=is_free)
         sent = await self._sender.send(outbound, assert_lease)
         # What tells somebody that they are forgotten must not leave their id here.
-        if reply.keep == "always":
+        if reply.keep == "always" or delivery.brings:
             self._own_messages.keep(chat, sent, delivery.turn_id)
         self._traffic.record_delivery(self._clock())
 

@@ -73,12 +73,6 @@ class OutboundMessage:
         return self.delivery.attempts
 
     @property
-    def late(self) -> bool:
-        """Whether it brings a late answer, which waits for another press if this one's token does
-        not work."""
-        return bool(self.delivery.late and self.delivery.late.id)
-
-    @property
     def key(self) -> str:
         """The key of what earlier attempts did: ``PUSHING``, or the number of the last that surely
         failed."""
@@ -133,7 +127,7 @@ class Sender:
             sent = await self._reply(message, maybe_done)
             if sent is not None:
                 return sent
-        if message.late:
+        if message.free and message.delivery.brings:
             raise DeliverOnPress("the press came too late for its reply token")
         if message.free or (message.delivery.reply.private and self._push_mode != "always"):
             log.info("delivery.not_pushed", delivery=message.delivery.id)

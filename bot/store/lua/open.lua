@@ -4,7 +4,7 @@
 --   take   take the lease of any conversation;
 --   begin  begin under the lease that is held.
 -- A turn that is not finished is resumed, else one begins with the whole inbox; history comes with it.
-local lease, due, inbox, turn, journal, history, summary, outbox, late = unpack(KEYS)
+local lease, due, inbox, turn, journal, history, summary, outbox, kept = unpack(KEYS)
 local conversation, token, what, ttl, new_id, turns = unpack(ARGV)
 
 local function begin()
@@ -27,11 +27,8 @@ local function begin()
     end
     local summarised = turns ~= '0' and redis.call('GET', summary)
     local entries = turns ~= '0' and redis.call('LRANGE', history, -turns, -1)
-    local askers = {}
-    for _, kept in ipairs(redis.call('LRANGE', late, 0, -1)) do
-        table.insert(askers, string.match(kept, '^[^ ]*'))
-    end
-    return {id, starts, frames, not_before, shown or '', reopened and 1 or 0, summarised, entries, askers}
+    local keeps = redis.call('EXISTS', kept)
+    return {id, starts, frames, not_before, shown or '', reopened and 1 or 0, summarised, entries, keeps}
 end
 
 if what == 'begin' then

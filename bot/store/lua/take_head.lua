@@ -2,9 +2,9 @@
 -- Takes the head of the outbox away, and returns the next delivery. The head
 --   arrived  is gone; with a question, its turn notes when it was shown. With no work left the lease is released.
 --   dead     becomes a dead letter; a step is added to the turn that waits for the decision.
---   late     is kept until its asker fetches it; the oldest of too many becomes a dead letter.
-local lease, due, inbox, turn, journal, outbox, late, dead = unpack(KEYS)
-local conversation, token, outcome, reason, step, question, shown_at, name = unpack(ARGV)
+--   kept     is kept until another delivery brings it; the oldest of too many becomes a dead letter.
+local lease, due, inbox, turn, journal, outbox, kept, dead = unpack(KEYS)
+local conversation, token, outcome, reason, step, question, shown_at = unpack(ARGV)
 if is_lost(lease, token) then return LEASE_LOST end
 local last = redis.call('LINDEX', journal, -1)
 if step ~= '' and last and kind_of(last) == 'asked' then
@@ -13,12 +13,11 @@ if step ~= '' and last and kind_of(last) == 'asked' then
     keep_turn(turn, journal)
 end
 local delivery = redis.call('LPOP', outbox)
-if delivery and outcome == 'late' then
-    if redis.call('RPUSH', late, name .. '\n' .. delivery) > LATE_ANSWERS then
-        local _, oldest = string.match(redis.call('LPOP', late), '^([^\n]*)\n(.*)$')
-        add_dead_letter(dead, conversation, 'reason', reason, 'delivery', oldest)
+if delivery and outcome == 'kept' then
+    if redis.call('RPUSH', kept, delivery) > KEPT then
+        add_dead_letter(dead, conversation, 'reason', reason, 'delivery', redis.call('LPOP', kept))
     end
-    redis.call('EXPIRE', late, WORK_S)
+    redis.call('EXPIRE', kept, WORK_S)
 elseif delivery and outcome == 'dead' then
     add_dead_letter(dead, conversation, 'reason', reason, 'delivery', delivery)
 end

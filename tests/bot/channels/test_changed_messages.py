@@ -20,16 +20,6 @@ from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
-from tests.bot.channels.line.late_turns import (
-    BUTTON,
-    LATE_IN_GROUP,
-    LATE_S,
-    SENT,
-    WAITING,
-    held_step,
-    running,
-    ways,
-)
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP
 from tests.bot.channels.slack.pipeline import SlackPipeline
@@ -41,6 +31,16 @@ from tests.bot.channels.slack.questions import (
     in_old_thread,
 )
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
+from tests.bot.features.late_answers.late_turns import (
+    BUTTON,
+    LATE_IN_GROUP,
+    LATE_S,
+    SENT,
+    WAITING,
+    held_step,
+    running,
+    ways,
+)
 from tests.bot.harness import ours, texts
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import GROUP, event

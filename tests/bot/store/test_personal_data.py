@@ -92,7 +92,7 @@ def test_every_kind_of_key_is_of_a_conversation_or_known_here() -> None:
     """A new kind is added here with the way in which it is forgotten."""
     assert set(CONVERSATION_KINDS) == {
         # deleted with an own conversation, cleaned in a shared one (bot.pipeline.edits)
-        *("inbox", "turn", "journal", "history", "summary", "outbox", "late"),
+        *("inbox", "turn", "journal", "history", "summary", "outbox", "kept"),
         # names nobody, or lives for a few seconds or an hour
         *("lease", "early"),
     }

@@ -15,13 +15,13 @@ from bot.features.reminders.tools import SetReminder
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, ToolCall, encode
-from tests.bot.channels.line.late_turns import (
+from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
+from tests.bot.features.late_answers.late_turns import (
     EARLIER,
     question,
     ways,
 )
-from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
-from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import BOT, GROUP, JSON, USER, event
@@ -76,7 +76,7 @@ async def test_a_reminder_beyond_the_limit_comes_with_the_next_reply(
         assert (fake.sent[-1].call, fake.used) == ("reply", 1)
         await here.converse(question(fake, "And the weather?"))
     assert fake.texts[2:] == [["Sunny."]]
-    assert await store.late_answers.read(IN_PRIVATE) == []
+    assert await store.outbox.kept(IN_PRIVATE) == []
     assert await store.dead_letters.read() == []
 
 
@@ -92,7 +92,7 @@ async def test_a_reply_of_unknown_outcome_brings_a_reminder_once(
 
         async def is_over() -> bool:
             await here.runner.process(IN_PRIVATE)
-            return await store.late_answers.read(IN_PRIVATE) == []
+            return await store.outbox.kept(IN_PRIVATE) == []
 
         await until_true(is_over)
         await here.converse(question(fake))
@@ -112,7 +112,7 @@ async def test_what_does_not_fit_above_an_answer_waits_for_the_button(
         for number in (3, 4):
             await here.converse(fake.press(EARLIER))
             assert fake.texts[-1] == [f"⏰ {number}" + f"{number}" * 499]
-        assert await store.late_answers.read(IN_PRIVATE) == []
+        assert await store.outbox.kept(IN_PRIVATE) == []
 
 
 async def test_what_may_get_lost_brings_nothing(store: Store, fake: LineFake) -> None:
@@ -244,7 +244,7 @@ async def test_no_reminder_outlives_its_place(store: Store, fake: LineFake, kind
     async with open_pipeline(store, fake, [], line_push="never") as here:
         await ring(here, store, "waits", conversation=conversation)
         await here.process()
-        assert len(await store.late_answers.read(conversation)) == 1
+        assert len(await store.outbox.kept(conversation)) == 1
         at = await store.now_ms(conversation) + 60_000
         body = encode(StoredReminder("set", at, "UTC", Author(USER), group=place == GROUP))
         await StoredReminders(store).add(conversation, "r1", at, body)
@@ -253,7 +253,7 @@ async def test_no_reminder_outlives_its_place(store: Store, fake: LineFake, kind
         await ring(here, store, "after", conversation=conversation)
         await here.process()
         await here.runner.process(conversation)
-    assert await store.late_answers.read(conversation) == []
+    assert await store.outbox.kept(conversation) == []
     assert await StoredReminders(store).read(conversation) == {}
     assert await store.outbox.read(conversation) == []
     assert fake.sent == []

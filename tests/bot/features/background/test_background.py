@@ -18,9 +18,9 @@ from bot.pipeline.services import Defaults
 from bot.providers.scripted import Step
 from bot.store import Depths, Store
 from bot.transcript import BACKGROUND_ID, Author, Media, Message, Text
-from tests.bot.channels.line.late_turns import held_step, running
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, open_rig
+from tests.bot.features.late_answers.late_turns import held_step, running
 from tests.bot.store.turns import key, leased
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import (

@@ -15,7 +15,9 @@ from bot.pipeline.limits import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall, Usage
-from tests.bot.channels.line.late_turns import (
+from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
+from tests.bot.features.late_answers.late_turns import (
     BUTTON,
     LATE_IN_GROUP,
     LATE_S,
@@ -25,8 +27,6 @@ from tests.bot.channels.line.late_turns import (
     running,
     shown,
 )
-from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
-from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import (
     GROUP,

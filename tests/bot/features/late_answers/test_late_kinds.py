@@ -9,11 +9,11 @@ import structlog
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
-from bot.channels import Delivery, InboundEvent, LateAnswer, Reply
+from bot.channels import Delivery, InboundEvent, KeptDelivery, Reply
 from bot.errors import StoreUnavailable
+from bot.features.late_answers.fetches import fetch_button
 from bot.features.polls.poll import Poll
 from bot.features.polls.tools import StartPoll
-from bot.pipeline.late_answers import fetch_button
 from bot.pipeline.services import Policy
 from bot.pipeline.turn import MAX_STARTS
 from bot.providers import MediaSupport
@@ -21,7 +21,9 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.clock import StoreClock
 from bot.transcript import Author, Message, Text, ToolCall, encode
-from tests.bot.channels.line.late_turns import (
+from tests.bot.channels.line.pipeline import open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
+from tests.bot.features.late_answers.late_turns import (
     BUTTON,
     EARLIER,
     LATE_HERE,
@@ -39,8 +41,6 @@ from tests.bot.channels.line.late_turns import (
     stored_answer,
     ways,
 )
-from tests.bot.channels.line.pipeline import open_pipeline
-from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
 from tests.bot.harness import ours, texts
 from tests.bot.store.turns import key, leased
 from tests.fakes.cut_wire import Cut, CutWire
@@ -82,7 +82,7 @@ async def test_a_late_question_is_fetched_and_answered(
             fake.advance(2)  # to be written after the question could be read
         await here.converse(fake.press("Yes") if answer == "button" else question(fake, "yes"))
         assert (len(tool.contexts), ways(fake)[3:]) == (1, [("reply", "Launched")])
-        assert await store.late_answers.read(IN_PRIVATE) == []
+        assert await store.outbox.kept(IN_PRIVATE) == []
 
 
 @pytest.mark.long
@@ -97,12 +97,12 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
 
         async def is_over() -> bool:
             await here.runner.process(IN_PRIVATE)
-            return len(await store.late_answers.read(IN_PRIVATE)) == 2
+            return len(await store.outbox.kept(IN_PRIVATE)) == 2
 
         await until_true(is_over)
         await here.converse(fake.press(BUTTON))
         assert (tool.contexts, ways(fake)[1:]) == ([], [("reply", "Nobody decided.")])
-        assert await store.late_answers.read(IN_PRIVATE) == []
+        assert await store.outbox.kept(IN_PRIVATE) == []
     assert await store.dead_letters.read() == []
 
 
@@ -131,10 +131,9 @@ async def test_a_late_answer_shows_the_pictures_that_are_left(
         files.stored.clear()
     async with open_rig(fake, files=files) as rig:
         address = encode(rig.address(fake.token())).decode()
-        late = LateAnswer(IN_PRIVATE, "turn_1_1")
-        delivery = Delivery(
-            "fetch_1", "1", Reply("Here:", files=(CHART,)), address, 1, asker=USER, late=late
-        )
+        brings = (KeptDelivery(IN_PRIVATE, "turn_1_1"),)
+        reply = Reply("Here:", files=(CHART,), keep="if_free")
+        delivery = Delivery("fetch_1", "1", reply, address, 1, asker=USER, brings=brings)
         await rig.line.deliver(LATE_HERE, delivery, ours)
     assert [message["type"] for message in fake.sent[0].messages] == types
     assert (CHART.text in fake.texts[0][0]) is not is_stored
@@ -231,26 +230,24 @@ async def test_behind_an_open_question_a_late_answer_goes_with_the_last_of_its_m
         await here.runner.process(LATE_IN_GROUP)
         await here.converse(fake.mention("please launch it"))
         for left, one in enumerate(reversed(asked)):
-            assert len(await store.late_answers.read(IN_GROUP)) == 1, left
+            assert len(await store.outbox.kept(IN_GROUP)) == 1, left
             unsent = {"messageId": one["message"]["id"]}
             await here.converse(event("unsend", GROUP, TARO, unsend=unsent))
-        assert await store.late_answers.read(IN_GROUP) == []
+        assert await store.outbox.kept(IN_GROUP) == []
         await here.converse(fake.press(BUTTON, TARO))
     assert "secret" not in str(fake.texts)
 
 
-async def test_a_late_answer_that_cannot_be_read_is_given_up(
+async def test_what_cannot_be_read_is_in_nobodys_way(
     store: Store, redis: Redis, fake: LineFake
 ) -> None:
-    """And the next one is fetched; a journal that cannot be read is in nobody's way."""
+    """A late answer before the one that is fetched, and a step of the journal."""
     async with stored_answer(store, fake) as here:
-        await redis.lpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
+        await redis.lpush(key("kept", IN_PRIVATE), "not JSON")
         await redis.rpush(key("journal", IN_PRIVATE), "response 0:not JSON")
         await redis.expire(key("journal", IN_PRIVATE), 60)
         await here.converse(fake.press(BUTTON))
         assert ways(fake)[1:] == [("reply", "Hi!")]
-        [dead] = await store.dead_letters.read()
-        assert (dead.conversation, dead.delivery) == (IN_PRIVATE, b"not JSON")
 
 
 @pytest.mark.long
@@ -287,7 +284,7 @@ async def test_a_late_command_is_answered_by_the_button_too(store: Store, fake: 
             await here.runner.process(LATE_HERE)
         usage, forgotten = fake.sent
         assert [list(sent.buttons) for sent in (usage, forgotten)] == [["回答を見る"]] * 2
-        assert await store.late_answers.read(IN_PRIVATE) == []
+        assert await store.outbox.kept(IN_PRIVATE) == []
 
 
 async def test_a_late_sentence_in_place_of_the_models_answer_is_fetched(
@@ -350,10 +347,10 @@ async def test_the_answer_to_what_was_taken_back_is_not_fetched(
             await here.receive(each)
             here.wait(61)
             await here.process()
-        await redis.rpush(key("late", IN_PRIVATE), f"{USER} turn_0_1\nnot JSON")
+        await redis.rpush(key("kept", IN_PRIVATE), "not JSON")
         await here.converse(unsend(asked[0]))
-        stored = await store.late_answers.read(IN_PRIVATE)
-        assert [b"two" in one.delivery for one in stored] == [True, False]
+        kept = await store.outbox.kept(IN_PRIVATE)
+        assert [b"two" in one for one in kept] == [True, False]
 
 
 async def test_what_is_taken_back_behind_the_turn_of_another_is_not_fetched(
@@ -367,7 +364,7 @@ async def test_what_is_taken_back_behind_the_turn_of_another_is_not_fetched(
         here.wait(LATE_S)
         await here.process()
         await here.runner.process(LATE_IN_GROUP)
-        assert len(await store.late_answers.read(IN_GROUP)) == 1
+        assert len(await store.outbox.kept(IN_GROUP)) == 1
         await here.receive(fake.mention("hi", user=TARO))
         async with running(here, step, IN_GROUP):
             await here.receive(unsend(asked))
@@ -376,7 +373,7 @@ async def test_what_is_taken_back_behind_the_turn_of_another_is_not_fetched(
             assert ways(fake)[1][1].startswith(SENT)
         await here.process()
     assert [words for _, words in ways(fake)[2:]] == ["Hello Taro"]
-    assert await store.late_answers.read(IN_GROUP) == []
+    assert await store.outbox.kept(IN_GROUP) == []
 
 
 async def test_a_routine_that_was_approved_is_announced_too(store: Store, fake: LineFake) -> None:

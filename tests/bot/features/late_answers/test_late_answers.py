@@ -9,10 +9,13 @@ import pytest
 import structlog
 
 from bot.channels.line.types import data_of, write_address
-from bot.pipeline.late_answers import FETCH, fetch_button
+from bot.features.late_answers.fetches import FETCH, fetch_button
+from bot.pipeline.undelivered import read_kept
 from bot.providers.scripted import Step
 from bot.store import Store
-from tests.bot.channels.line.late_turns import (
+from tests.bot.channels.line.pipeline import open_pipeline
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
+from tests.bot.features.late_answers.late_turns import (
     BUTTON,
     EARLIER,
     LATE_HERE,
@@ -28,8 +31,6 @@ from tests.bot.channels.line.late_turns import (
     stored_answer,
     ways,
 )
-from tests.bot.channels.line.pipeline import open_pipeline
-from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER, again, event
@@ -104,12 +105,16 @@ async def test_never_pushed_an_answer_waits_for_its_press(store: Store, fake: Li
     """It comes by the press's own token, whole, and once; LINE_PUSH=never."""
     async with stored_answer(store, fake, "word " * 2_000) as here:
         assert ways(fake) == [("reply", WAITING)]
-        assert [one.asker for one in await store.late_answers.read(IN_PRIVATE)] == [USER]
+        assert (
+            len(await read_kept(store, IN_PRIVATE, USER))
+            == len(await store.outbox.kept(IN_PRIVATE))
+            == 1
+        )
         press = fake.press(BUTTON)
         await here.converse(press)
         assert (fake.sent[-1].call, len(fake.sent[-1].messages)) == ("reply", 2)
         await here.converse(again(press))
-        assert await store.late_answers.read(IN_PRIVATE) == []
+        assert await store.outbox.kept(IN_PRIVATE) == []
         await here.converse(fake.press(BUTTON))
         assert [way for way, _ in ways(fake)] == ["reply"] * 3
         assert fake.texts[-1][0].startswith(SENT)
@@ -258,7 +263,7 @@ async def test_always_answers_by_the_token_where_the_month_ends_at_the_push(
 
         await until_true(is_settled)
     assert ways(fake) == [("push", "one"), ("reply", "two")]
-    assert await store.late_answers.read(IN_PRIVATE) == []
+    assert await store.outbox.kept(IN_PRIVATE) == []
 
 
 async def test_in_a_group_only_the_askers_press_counts(store: Store, fake: LineFake) -> None:
@@ -292,7 +297,11 @@ async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: L
         }
         await here.converse(fake.press(BUTTON, OTHER))
         assert fake.texts[-1] == ["two"]
-        assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [USER]
+        assert (
+            len(await read_kept(store, IN_GROUP, USER))
+            == len(await store.outbox.kept(IN_GROUP))
+            == 1
+        )
 
 
 @pytest.mark.long
@@ -302,11 +311,11 @@ async def test_a_press_of_unknown_outcome_is_not_repeated(store: Store, fake: Li
     async with stored_answer(store, fake) as here:
         fake.trouble("reply", "cut")
         await here.converse(fake.press(BUTTON))
-        assert len(await store.late_answers.read(IN_PRIVATE)) == 1
+        assert len(await store.outbox.kept(IN_PRIVATE)) == 1
 
         async def is_settled() -> bool:
             await here.runner.process(LATE_HERE)
-            return await store.late_answers.read(IN_PRIVATE) == []
+            return await store.outbox.kept(IN_PRIVATE) == []
 
         await until_true(is_settled)
     assert ways(fake) == [("reply", WAITING), ("reply", "Hi!")]
@@ -346,7 +355,7 @@ async def test_the_next_answer_offers_the_earlier_one(store: Store, fake: LineFa
             await here.receive(question(fake))
             here.wait(61)
             await here.process()
-        assert (fake.sent, len(await store.late_answers.read(IN_PRIVATE))) == ([], 2)
+        assert (fake.sent, len(await store.outbox.kept(IN_PRIVATE))) == ([], 2)
         await here.converse(question(fake))
         assert list(fake.sent[-1].buttons) == [EARLIER]
         await here.converse(fake.press(EARLIER))
@@ -365,7 +374,7 @@ async def test_a_late_answer_goes_with_its_asker(
         await here.converse(
             event("unfollow") if leaving == "unfollow" else question(fake, "/forget me")
         )
-        assert await store.late_answers.read(IN_PRIVATE) == []
+        assert await store.outbox.kept(IN_PRIVATE) == []
         await here.converse(fake.press(BUTTON))
     assert "secret" not in str(fake.texts)
 
@@ -378,9 +387,13 @@ async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFa
             here.wait(61)
             await here.process()
         await here.converse(fake.mention("/forget me"))
-        assert [one.asker for one in await store.late_answers.read(IN_GROUP)] == [OTHER]
+        assert (
+            len(await read_kept(store, IN_GROUP, OTHER))
+            == len(await store.outbox.kept(IN_GROUP))
+            == 1
+        )
         await here.converse(event("leave", GROUP, None))
-        assert await store.late_answers.read(IN_GROUP) == []
+        assert await store.outbox.kept(IN_GROUP) == []
 
 
 async def test_each_press_of_one_moment_is_answered(store: Store, fake: LineFake) -> None:
@@ -407,7 +420,7 @@ async def test_what_answers_no_message_is_not_kept(store: Store, fake: LineFake)
         here.wait(LATE_S)
         with structlog.testing.capture_logs() as logs:
             await here.process()
-        assert await store.late_answers.read(IN_GROUP) == []
+        assert await store.outbox.kept(IN_GROUP) == []
     assert [log["event"] for log in logs if log["event"].startswith("delivery")] == [
         "delivery.failed"
     ]

@@ -1,0 +1,152 @@
+"""Late answers: where a reply token runs out before the answer is ready, a button is sent that
+fetches the answer.
+
+The clock decides whose a token is. For its first seconds (``Channel.time_left``) it is the
+answer's; from then on it is the button's, and the answer is delivered without a token: it is
+pushed, or kept until its asker presses. So no record of spent tokens is needed: whoever takes a
+turn over reads the same clock.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import structlog
+
+from bot.channels import Channel, Delivery, InboundEvent, Reply
+from bot.errors import StoreUnavailable
+from bot.features.late_answers.fetches import (
+    FETCH,
+    Fetch,
+    Fetches,
+    card_for,
+    fetch_of,
+    is_awaited,
+    unsent_among,
+)
+from bot.pipeline.feature import Feature
+from bot.pipeline.journal import read_waiting
+from bot.pipeline.services import Services
+from bot.store import Bound, Lease
+from bot.texts import LANGUAGES
+from bot.transcript import encode
+
+# Of the conversations beside others whose outboxes answer presses; there nothing waits for a turn.
+PURPOSE = "late"
+# After a failure of the store.
+REST_S = 1.0
+# So many presses wait in one place, and so many of one person: each of these brings an answer, or a
+# sentence that there is none.
+MOST_FETCHES, MOST_OF_ASKER = 200, 5
+
+log = structlog.stdlib.get_logger(__name__)
+
+
+class LateAnswers(Feature):
+    """The feature (``bot.pipeline.feature.Feature``)."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._fetches = Fetches(services)
+        self.actions = {FETCH: self._press}
+
+    async def while_waiting(self, lease: Lease, asked: InboundEvent | None = None) -> float | None:
+        """Send buttons to people whose tokens are not the answer's any more."""
+        channel = self._services.channel(lease.conversation)
+        if channel is None or not channel.expires:
+            return None
+        try:
+            events = await read_waiting(self._services.store, lease.conversation)
+            unsent, times = unsent_among(events), list[float]()
+            for event in [asked, *events] if asked else events:
+                is_unsent = event is not asked and event.message.id in unsent
+                if is_unsent or not (event is asked or is_awaited(event, self._services.commands)):
+                    continue
+                await self._send_button(lease, channel, event)
+                left = channel.time_left(event.address)
+                if left and left > 0:
+                    times.append(left)
+        except StoreUnavailable as error:
+            log.warning("late.not_told", cause=str(error))
+            return REST_S
+        return min(times, default=None)
+
+    async def address_expired(self, lease: Lease, event: InboundEvent, *, private: bool) -> None:
+        """Send a button that fetches the reply, which is late; nobody may have got what is for one
+        person, as that is not pushed."""
+        if (channel := self._services.channel(lease.conversation)) is not None:
+            await self._send_button(lease, channel, event, always=private)
+
+    async def _send_button(
+        self, lease: Lease, channel: Channel, event: InboundEvent, *, always: bool = False
+    ) -> None:
+        """Spend a reply token on the button as soon as the answer may not use it any more: once,
+        whichever process does it.
+
+        Args:
+            always: send the button even if no answer is waited for by then.
+
+        Raises:
+            LeaseLost: another process has the turn, perhaps since a time when the token was the
+                answer's.
+        """
+        left = channel.time_left(event.address)
+        if left is None or left > 0 or not event.author_id:
+            return
+        conversation, store = lease.conversation, self._services.store
+        (known,) = await channel.enrich(conversation, [event], is_new=False)
+        language = self._services.language(known)
+        await store.leases.renew(lease)
+        button = f"late_{sha256(event.address.encode()).hexdigest()[:32]}"
+        card = card_for(event, self._services.texts, language)
+        fetch = Fetch("card", language, "" if always else conversation)
+        reply = Reply("", card=card, replaces=fetch.key, keep="if_free")
+        delivery = Delivery(button, button, reply, event.address, asker=event.author_id)
+        beside = channel.side_conversation(conversation, PURPOSE)
+        if await store.outbox.post(beside, button, encode(delivery)):
+            log.info("late.told", message=event.message.id)
+
+    async def _press(self, conversation: str, event: InboundEvent) -> bool:
+        """Take a press of the button; others than the asker press in vain. What it brings is found
+        when it is answered.
+
+        Raises:
+            StoreUnavailable: nothing is stored, and the platform must send it again.
+        """
+        language, channel = event.target.partition(":")[0], self._services.channel(conversation)
+        if channel is None or not channel.expires or language not in LANGUAGES:
+            return False
+        card = card_for(event, self._services.texts, language)
+        if not event.author_id or event.target != card.buttons[0].value:
+            return False
+        press, beside = event.message.id, channel.side_conversation(conversation, PURPOSE)
+        key = Fetch("press", language, conversation).key
+        reply = Reply("", card=card, replaces=key, private=True, keep="if_free")
+        fetch = Delivery(f"fetch_{press}", press, reply, event.address, asker=event.author_id)
+        bound = Bound(MOST_FETCHES, b'"asker":' + encode(fetch.asker), MOST_OF_ASKER)
+        taken = await self._services.store.outbox.post(beside, fetch.id, encode(fetch), bound)
+        self._services.start(beside, "")
+        return taken
+
+    async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
+        """What a press has been found to fetch; see ``Fetches.choose``."""
+        return await self._fetches.choose(conversation, delivery)
+
+    def keeps(self, conversation: str, delivery: Delivery) -> bool:
+        """Whether its asker can press a button for it. What answers no message, as a reminder,
+        comes with the answer to the next one; a question of a routine would wait too long for
+        that."""
+        channel = self._services.channel(conversation)
+        is_awaited_there = delivery.address or not delivery.reply.awaited
+        is_kept = delivery.asker and is_awaited_there and delivery.reply.keep == "always"
+        return bool(is_kept and channel and channel.expires)
+
+    async def with_kept(self, conversation: str, delivery: Delivery) -> Delivery | None:
+        """A press with the late answer that it brings; an answer with reminders, and with the
+        button for late ones."""
+        if fetch_of(delivery.reply):
+            return await self._fetches.load(delivery)
+        return await self._fetches.with_reminders(conversation, delivery)
+
+
+FEATURE = LateAnswers
