@@ -11,7 +11,12 @@ import pytest
 from bot.providers.scripted import Step
 from bot.transcript import Message
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
-from tests.bot.features.late_answers.late_turns import BUTTON, LATE_S, WAITING, ignore
+from tests.bot.channels.line.slow_turns import ignore
+from tests.bot.features.late_answers.late_turns import (
+    BUTTON,
+    LATE_S,
+    WAITING,
+)
 from tests.bot.store.turns import key
 from tests.crash.rig import CrashRig
 from tests.crash.simulation import _until_death

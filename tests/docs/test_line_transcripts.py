@@ -14,7 +14,10 @@ from bot.providers import MediaSupport
 from bot.store import Store
 from tests.bot.channels.line.pipeline import LinePipeline
 from tests.bot.channels.line.pipeline import open_pipeline as open_line
-from tests.bot.features.late_answers.late_turns import held_step, late_turn
+from tests.bot.channels.line.slow_turns import held_step
+from tests.bot.features.late_answers.late_turns import (
+    late_turn,
+)
 from tests.docs.line_talk import USERS, LineTalk, note
 from tests.docs.model import FILES, Rule
 from tests.docs.pipeline import Fakes, open_pipeline

@@ -1,4 +1,4 @@
-"""Messages that are edited or deleted in Slack and LINE: what people see of the answers."""
+"""Messages that are edited or deleted in Slack: what people see of the answers."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ from bot.channels.slack.types import Address, write_address
 from bot.errors import DeliverLater
 from bot.features.polls.poll import Poll
 from bot.pipeline.cancellation import CHANGES
-from bot.pipeline.history import read_history
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
-from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
-from tests.bot.channels.line.rig import IN_GROUP
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.questions import (
     ASKED,
@@ -31,20 +28,7 @@ from tests.bot.channels.slack.questions import (
     in_old_thread,
 )
 from tests.bot.channels.slack.rig import TS, Rig, open_rig
-from tests.bot.features.late_answers.late_turns import (
-    BUTTON,
-    LATE_IN_GROUP,
-    LATE_S,
-    SENT,
-    WAITING,
-    held_step,
-    running,
-    ways,
-)
 from tests.bot.harness import ours, texts
-from tests.fakes.line import LineFake, line_fake
-from tests.fakes.line_events import GROUP, event
-from tests.fakes.line_events import USER as HANAKO
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_events import BOT, CHANNEL, TEAM, USER, bare
 from tests.fakes.slack_rules import JSON
@@ -65,7 +49,6 @@ BACK = Delivery(
     attempts=1,
     deletes=("turn_1", "turn_2", "turn_3"),
 )
-TARO = f"U{'2' * 32}"
 
 
 @pytest.fixture
@@ -82,13 +65,6 @@ async def rig(slack: SlackFake) -> AsyncIterator[Rig]:
     """The channel, with files."""
     async with open_rig(slack, files=LocalFiles()) as rig:
         yield rig
-
-
-@pytest.fixture
-def line() -> Iterator[LineFake]:
-    """LINE."""
-    with line_fake() as line:
-        yield line
 
 
 # Slack
@@ -232,73 +208,3 @@ async def test_a_store_that_does_not_know_the_files_is_waited_for(
     rig.kv.away = True
     with pytest.raises(DeliverLater):
         await rig.slack.deliver("slack:x", BACK, ours)
-
-
-# Late answers in LINE
-
-
-def edit(question: JSON, text: str) -> JSON:
-    return event("messageEdited", GROUP, message=question["message"] | {"text": f"@Kaiwa {text}"})
-
-
-def in_group(line: LineFake, words: str, user: str = HANAKO) -> JSON:
-    return line.mention(words, user=user)
-
-
-async def ask_late(here: LinePipeline, question: JSON) -> None:
-    """A question whose answer is kept."""
-    await here.receive(question)
-    here.wait(LATE_S)
-    await here.process()
-    await here.runner.process(LATE_IN_GROUP)
-
-
-async def test_an_edited_question_is_answered_anew_though_another_turn_has_ended(
-    store: Store, line: LineFake
-) -> None:
-    """The button brings the new answer, once, and the history has no trace of the old one."""
-    steps = [Step("What?"), Step("Hello Taro"), Step("Sunny.")]
-    async with open_pipeline(store, line, steps, line_push="never") as here:
-        await ask_late(here, first := in_group(line, "Wether?"))
-        await here.converse(in_group(line, "hi", TARO))
-        await here.converse(edit(first, "Weather?"))
-        await here.converse(line.press(BUTTON))
-        await here.converse(line.press(BUTTON))
-    assert [words[: len(SENT)] for _, words in ways(line)] == [
-        WAITING[: len(SENT)],
-        "Hello Taro",
-        "Sunny.",
-        SENT,
-    ]
-    spoken = [message.text for message in await read_history(store, IN_GROUP)]
-    assert spoken == ["hi", "Hello Taro", "Weather?", "Sunny."]
-    assert await store.dead_letters.read() == []
-
-
-async def test_a_press_meanwhile_does_not_bring_the_old_words(store: Store, line: LineFake) -> None:
-    """The edit waits for the end of somebody else's turn; then the question is answered anew."""
-    held = held_step("Hello Taro")
-    async with open_pipeline(
-        store, line, [Step("What?"), held, Step("Sunny.")], line_push="never"
-    ) as here:
-        first, second = in_group(line, "Wether?"), in_group(line, "hi", TARO)
-        await ask_late(here, first)
-        await here.receive(second)
-        async with running(here, held, IN_GROUP):
-            await here.receive(edit(first, "Weather?"))
-            await here.receive(line.press(BUTTON))
-            await here.runner.process(LATE_IN_GROUP)
-        await here.converse(line.press(BUTTON))
-    assert [words for _, words in ways(line)] == [WAITING, WAITING, "Hello Taro", "Sunny."]
-
-
-async def test_a_question_whose_turn_the_history_has_lost_keeps_its_answer(
-    store: Store, line: LineFake
-) -> None:
-    """After /reset nothing is left to go on with."""
-    async with open_pipeline(store, line, [Step("What?")], line_push="never") as here:
-        await ask_late(here, first := in_group(line, "Wether?"))
-        await here.converse(in_group(line, "/reset", TARO))
-        await here.converse(edit(first, "Weather?"))
-        await here.converse(line.press(BUTTON))
-    assert line.texts[-1] == ["What?"]

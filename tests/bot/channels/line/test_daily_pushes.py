@@ -17,10 +17,9 @@ from bot.store import Store
 from bot.transcript import Author, ToolCall, encode
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
+from tests.bot.channels.line.slow_turns import question, ways
 from tests.bot.features.late_answers.late_turns import (
     EARLIER,
-    question,
-    ways,
 )
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake

@@ -20,7 +20,7 @@ from bot.store import Depths, Store
 from bot.transcript import BACKGROUND_ID, Author, Media, Message, Text
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, open_rig
-from tests.bot.features.late_answers.late_turns import held_step, running
+from tests.bot.channels.line.slow_turns import held_step, running
 from tests.bot.store.turns import key, leased
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import (

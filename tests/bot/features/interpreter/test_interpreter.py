@@ -17,16 +17,6 @@ from bot.store import Store
 from bot.transcript import Message, ToolCall, Usage
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
-from tests.bot.features.late_answers.late_turns import (
-    BUTTON,
-    LATE_IN_GROUP,
-    LATE_S,
-    SENT,
-    answer_late,
-    held_step,
-    running,
-    shown,
-)
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import (
     GROUP,
@@ -220,34 +210,6 @@ async def test_a_translation_is_never_pushed(store: Store, fake: LineFake) -> No
         assert len(here.model.requests) == 1
     assert (fake.sent, fake.calls("push")) == ([], [])
     assert (await store.depths()).dead_letters == 0
-
-
-async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: LineFake) -> None:
-    """Neither by a button while a turn keeps it waiting, nor by the press of an old one; a command
-    is awaited."""
-    first, second = held_step(), held_step()
-    async with open_pipeline(store, fake, [first, second, echo], line_push="never") as here:
-        await answer_late(here, first, fake.mention("hi", user=TARO), IN_GROUP)
-        await here.converse(fake.press(BUTTON, TARO))
-        old_button = fake.press(BUTTON, TARO)
-        await switch_on(here, fake)
-        to_bot, aside, command = (
-            fake.mention("hello"),
-            text_event(fake, "good morning"),
-            text_event(fake, "/help", USER),
-        )
-        await here.receive(to_bot, aside, command)
-        here.wait(LATE_S)
-        async with running(here, second, IN_GROUP):
-            await shown(here, LATE_IN_GROUP, cards=2)
-            await here.converse(old_button)
-            assert fake.texts[-1][0].startswith(SENT)
-    tokens = [request.body["replyToken"] for request in fake.calls("reply")]
-    assert [event["replyToken"] in tokens for event in (to_bot, aside, command)] == [
-        True,
-        False,
-        True,
-    ]
 
 
 async def test_limits_count_and_are_told_once(store: Store, fake: LineFake) -> None:

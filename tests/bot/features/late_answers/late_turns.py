@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,6 +10,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_PRIVATE
+from tests.bot.channels.line.slow_turns import held_step, question, running
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, JSON, USER
 from tests.waiting import until_true
@@ -20,21 +20,6 @@ LATE_IN_GROUP = f"line:late:group:{GROUP}"
 BUTTON, EARLIER = "Show the answer", "Earlier answer"
 WAITING, SENT = "I am still working on your question.", "There is no answer waiting"
 LATE_S = 46.0  # more than the answer's part of a reply token's minute
-WAIT_S = 10.0
-
-
-def held_step(text: str = "Hi!") -> Step:
-    """An answer that the model gives when its gate is opened."""
-    return Step(text, gate=asyncio.Event())
-
-
-def question(fake: LineFake, text: str = "Hello, who are you?") -> JSON:
-    return fake.text(text)
-
-
-def ways(fake: LineFake) -> list[tuple[str, str]]:
-    """How people got what they see, and its first words."""
-    return [(sent.call, sent.texts[0].split("\n")[0]) for sent in fake.sent]
 
 
 @asynccontextmanager
@@ -68,22 +53,6 @@ async def stored_answer(
         yield here
 
 
-@asynccontextmanager
-async def running(
-    here: LinePipeline, step: Step, conversation: str = IN_PRIVATE
-) -> AsyncIterator[None]:
-    """A turn that waits for its model."""
-    turn = asyncio.create_task(here.runner.process(conversation))
-    async with asyncio.timeout(WAIT_S):
-        await step.at_gate.wait()
-    assert step.gate is not None
-    try:
-        yield
-    finally:  # a test that fails must not wait for the model
-        step.gate.set()
-        await turn
-
-
 async def shown(here: LinePipeline, beside: str = LATE_HERE, cards: int = 1) -> None:
     """Wait until so many more cards are shown."""
     before = len(here.fake.sent)
@@ -93,7 +62,3 @@ async def shown(here: LinePipeline, beside: str = LATE_HERE, cards: int = 1) -> 
         return len(here.fake.sent) >= before + cards
 
     await until_true(is_shown)
-
-
-async def ignore(_request: str) -> None:
-    """Nothing happens when a request to the store is carried out."""

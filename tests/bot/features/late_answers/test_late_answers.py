@@ -15,6 +15,12 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
+from tests.bot.channels.line.slow_turns import (
+    held_step,
+    question,
+    running,
+    ways,
+)
 from tests.bot.features.late_answers.late_turns import (
     BUTTON,
     EARLIER,
@@ -23,13 +29,9 @@ from tests.bot.features.late_answers.late_turns import (
     LATE_S,
     SENT,
     WAITING,
-    held_step,
     late_turn,
-    question,
-    running,
     shown,
     stored_answer,
-    ways,
 )
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake

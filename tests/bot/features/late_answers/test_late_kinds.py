@@ -23,6 +23,14 @@ from bot.store.clock import StoreClock
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
+from tests.bot.channels.line.slow_turns import (
+    WAIT_S,
+    held_step,
+    ignore,
+    question,
+    running,
+    ways,
+)
 from tests.bot.features.late_answers.late_turns import (
     BUTTON,
     EARLIER,
@@ -30,16 +38,10 @@ from tests.bot.features.late_answers.late_turns import (
     LATE_IN_GROUP,
     LATE_S,
     SENT,
-    WAIT_S,
     WAITING,
     answer_late,
-    held_step,
-    ignore,
-    question,
-    running,
     shown,
     stored_answer,
-    ways,
 )
 from tests.bot.harness import ours, texts
 from tests.bot.store.turns import key, leased
@@ -410,6 +412,36 @@ async def test_who_awaits_nothing_behind_a_turn_is_not_told(
             await shown(here, LATE_IN_GROUP)
         await here.runner.process(LATE_IN_GROUP)
         assert ways(fake) == [("reply", WAITING)]
+
+
+async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: LineFake) -> None:
+    """Neither by a button while a turn keeps it waiting, nor by the press of an old one; a command
+    is awaited."""
+    first, second = held_step(), held_step()
+    async with open_pipeline(
+        store, fake, [first, second, Step("translated")], line_push="never"
+    ) as here:
+        await answer_late(here, first, fake.mention("hi", user=TARO), IN_GROUP)
+        await here.converse(fake.press(BUTTON, TARO))
+        old_button = fake.press(BUTTON, TARO)
+        await here.converse(fake.mention("/interpret en ja"))
+        to_bot, aside, command = (
+            fake.mention("hello"),
+            fake.text("good morning", GROUP, TARO),
+            fake.text("/help", GROUP, USER),
+        )
+        await here.receive(to_bot, aside, command)
+        here.wait(LATE_S)
+        async with running(here, second, IN_GROUP):
+            await shown(here, LATE_IN_GROUP, cards=2)
+            await here.converse(old_button)
+            assert fake.texts[-1][0].startswith(SENT)
+    tokens = [request.body["replyToken"] for request in fake.calls("reply")]
+    assert [event["replyToken"] in tokens for event in (to_bot, aside, command)] == [
+        True,
+        False,
+        True,
+    ]
 
 
 @pytest.mark.parametrize("push", ["auto", "never"])
