@@ -36,8 +36,8 @@ from bot.channels.host import (
 )
 from bot.channels.inbound import (
     APPROVE,
-    COURTESY,
     REJECT,
+    STICKER,
     STOP,
     Album,
     InboundEvent,
@@ -55,13 +55,13 @@ from bot.transcript import Media
 
 __all__ = [
     "APPROVE",
-    "COURTESY",
     "MOST_FILES",
     "NOTHING_KNOWN",
     "NO_FILES",
     "NO_UPLOADS",
     "REJECT",
     "SAY",
+    "STICKER",
     "STOP",
     "UNCOUNTED_USES",
     "Accept",

@@ -11,7 +11,7 @@ from bot.transcript import Message
 # Actions, by feature.
 APPROVE, REJECT = "approval.approve", "approval.reject"
 STOP = "turn.stop"
-COURTESY = "courtesy."
+STICKER = "sticker."  # before what a sticker says, such as thanks
 
 
 class Album(Struct, frozen=True):
@@ -35,8 +35,8 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
             ``members_left`` ends what people had in the group, whose ids are the words of
             ``target``; ``action`` is a pressed button.
         target: what the event is about. Of an action, the button's value.
-        action: a feature's name and a verb: what a button does, or what has made a message in place
-            of words that were typed.
+        action: a feature's name and a verb: what a button does, or what a message is made of in
+            place of words that were typed.
         scheduled: a feature has put the event into the inbox at its time, in the author's name:
             what the feature says of it is ``shown`` (``Feature.announce``), or it is a ``task`` for
             the model, which shares no turn.

@@ -22,6 +22,7 @@ FEATURES: tuple[str, ...] = (
     "background",
     "quotes",
     "late_answers",
+    "courtesy",
 )
 
 

@@ -34,7 +34,6 @@ from bot.pipeline.approvals import Approvals
 from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.pipeline.cancellation import CancelRegistry, Change
 from bot.pipeline.commands import choice_in
-from bot.pipeline.courtesy import courtesy
 from bot.pipeline.feature import AnsweredTurn, Outgoing, TurnRequest, TurnResult
 from bot.pipeline.file_text import FileReader
 from bot.pipeline.files import ToolFiles
@@ -205,7 +204,9 @@ class Answerer:
                 TurnStarted(attempt.turn_id, tuple(event.message.id for event in events))
             )
             turn = await self._new_turn(attempt, events, watcher, media)
-            if not steps and (text := courtesy(self._services, inbound.received, turn.history)):
+            if not steps and (
+                text := self._services.features.answer_wordless(inbound.received, turn.history)
+            ):
                 return TurnResult(
                     (*turn.added, own_message(text)), [Outgoing(Reply(text), inbound.address)]
                 )

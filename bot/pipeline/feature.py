@@ -124,6 +124,8 @@ class Feature:
             each with what deletes it.
         purged, erased: kinds of keys of a conversation that go with its history, or with all of it.
         shown: those of ``kept`` whose entries begin with a conversation that shows what is kept.
+        after_tools: ``after_answer`` is called where a turn holds a call of one of these tools;
+            without any, after each answer.
         tool_stores: what the feature's tools may keep for the asker of a turn, by the class by
             which they ask for it (``toolset.tool.ToolContext.store``), each with its maker; None
             where the asker may keep nothing. It is made at the first call that asks.
@@ -140,6 +142,7 @@ class Feature:
     shown: Collection[str] = ()
     purged: Collection[str] = ()
     erased: Collection[str] = ()
+    after_tools: Collection[str] = ()
     tool_stores: Mapping[type[Any], MakeStore] = NO_STORES
     routes: Sequence[BaseRoute] = ()
     every: Mapping[int, Work] = NO_WORK
@@ -186,10 +189,16 @@ class Feature:
         """
         return text
 
+    def answer_wordless(self, events: Sequence[InboundEvent], history: Sequence[Message]) -> str:
+        """What is said, without the model, to messages that are made of something else than typed
+        words (``InboundEvent.action``); empty where the model has to answer."""
+        return ""
+
     async def receive(
         self, conversation: str, event: InboundEvent, before: Sequence[Message]
     ) -> InboundEvent:
-        """A message that a turn answers, with what the feature adds to it.
+        """A message that a turn answers, with what the feature adds to it: one that quotes another
+        one, or of a group.
 
         Args:
             before: messages of the same turn.
@@ -201,8 +210,8 @@ class Feature:
         return reply
 
     async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
-        """A delivery as it is sent now; None if it is no longer needed; a time (ms of the store's
-        clock) before which it is not to be sent."""
+        """A delivery that replaces something (``Reply.replaces``) as it is sent now; None if it is
+        no longer needed; a time (ms of the store's clock) before which it is not to be sent."""
         return delivery
 
     def keeps(self, conversation: str, delivery: Delivery) -> bool:
@@ -265,12 +274,12 @@ class Feature:
     async def after_turn(
         self, conversation: str, event: InboundEvent, *, failed: bool
     ) -> Reply | None:
-        """Note what has become of such a task; what is said of it
-        besides."""
+        """Note what has become of such a task; what is said of it besides."""
         return None
 
     async def after_delivery(self, conversation: str, delivery: Delivery, refusal: str) -> None:
-        """Note that the platform has taken a delivery, or that it refuses it for ever, and why."""
+        """Note that the platform has taken a delivery of what came at its time
+        (``InboundEvent.scheduled``), or that it refuses it for ever, and why."""
 
     async def forget_in(self, conversation: str, author_id: str | None) -> None:
         """Delete what is kept of somebody in a conversation, which another process may be working

@@ -21,7 +21,7 @@ from bot.pipeline.feature import (
 )
 from bot.pipeline.periodic import repeat
 from bot.store import Erase, Lease, Store
-from bot.transcript import Message
+from bot.transcript import SCHEDULED_ID, Message
 from toolset.stores import FindStore
 
 HOOKS = [name for name in vars(Feature) if callable(getattr(Feature, name)) and name[0] != "_"]
@@ -134,22 +134,37 @@ class Features:
                 edited = feature.edit_answer(edited, before)
         return edited
 
+    def answer_wordless(self, events: Sequence[InboundEvent], history: Sequence[Message]) -> str:
+        """See ``Feature.answer_wordless``."""
+        if not events or not all(event.action for event in events):
+            return ""
+        answers = (
+            feature.answer_wordless(events, history) for feature in self._by_hook["answer_wordless"]
+        )
+        return next(filter(None, answers), "")
+
     async def receive(
         self, conversation: str, event: InboundEvent, before: Sequence[Message]
     ) -> InboundEvent:
         """See ``Feature.receive``."""
-        for feature in self._by_hook["receive"]:
-            event = await feature.receive(conversation, event, before)
+        if event.quotes or event.group:
+            for feature in self._by_hook["receive"]:
+                event = await feature.receive(conversation, event, before)
         return event
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""
+        results = [result for message in turn.messages for result in message.results]
+        called = {result.name for result in results}
         for feature in self._by_hook["after_answer"]:
-            reply = await feature.after_answer(turn, reply)
+            if not feature.after_tools or not called.isdisjoint(feature.after_tools):
+                reply = await feature.after_answer(turn, reply)
         return reply
 
     async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
         """See ``Feature.before_delivery``."""
+        if not delivery.reply.replaces:
+            return delivery
         for feature in self._by_hook["before_delivery"]:
             prepared = await feature.before_delivery(conversation, delivery)
             if not isinstance(prepared, Delivery):
@@ -212,8 +227,9 @@ class Features:
 
     async def after_delivery(self, conversation: str, delivery: Delivery, refusal: str) -> None:
         """See ``Feature.after_delivery``."""
-        for feature in self._by_hook["after_delivery"]:
-            await feature.after_delivery(conversation, delivery, refusal)
+        if any(message_id.startswith(SCHEDULED_ID) for message_id in delivery.answers):
+            for feature in self._by_hook["after_delivery"]:
+                await feature.after_delivery(conversation, delivery, refusal)
 
     async def forget_in(self, conversation: str, author_id: str | None) -> None:
         """See ``Feature.forget_in``."""

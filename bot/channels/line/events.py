@@ -6,7 +6,7 @@ import hashlib
 
 from msgspec.structs import replace
 
-from bot.channels import COURTESY, Album, InboundEvent
+from bot.channels import STICKER, Album, InboundEvent
 from bot.channels.line import Config
 from bot.channels.line.stickers import courtesy_of
 from bot.channels.line.types import (
@@ -136,8 +136,8 @@ def _message(event: Event, content: Content, chat: Chat, received_at: int) -> In
     if not parts:
         kind = content.type if content.type in ("video", "audio", "file") else "other"
         return _canned(event, chat, received_at, f"kind_{kind}")
-    courtesy = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
-    action = f"{COURTESY}{courtesy}" if courtesy else ""
+    said = courtesy_of(content.keywords or ()) if content.type == "sticker" else ""
+    action = f"{STICKER}{said}" if said else ""
     read = _message_event(event, chat, received_at, parts)
     return replace(read, action=action, quotes=quoted, unmentioned=unmentioned)
 

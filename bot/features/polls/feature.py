@@ -8,7 +8,16 @@ from collections.abc import Collection, Sequence
 from msgspec.structs import replace
 
 from bot.channels import ButtonCard, Delivery, Reply
-from bot.features.polls.poll import PREFIX, PURPOSE, VOTE, Poll, read_cards, read_poll, started_in
+from bot.features.polls.poll import (
+    PREFIX,
+    PURPOSE,
+    TOOL,
+    VOTE,
+    Poll,
+    read_cards,
+    read_poll,
+    started_in,
+)
 from bot.features.polls.store import KIND, StoredPolls
 from bot.features.polls.tool_polls import ToolPolls
 from bot.features.polls.votes import Votes
@@ -26,6 +35,7 @@ class Polls(Feature):
         self.actions = {VOTE: Votes(services, self._polls)}
         self.kept = {KIND: self._polls.withdraw}
         self.shown = (KIND,)
+        self.after_tools = (TOOL,)
         self.tool_stores = {ToolPolls: self._polls_of}
 
     def _polls_of(self, request: TurnRequest) -> ToolPolls | None:

@@ -84,8 +84,6 @@ async def _answered_reminders(
     """The reminders that still exist among answered messages, each with the ids of message and
     reminder."""
     rung = [message_id for message_id in answers if message_id.startswith(SCHEDULED_ID)]
-    if not rung:
-        return []
     found, stored = [], await reminders.readable(conversation)
     for message_id in rung:
         key = message_id.removeprefix(SCHEDULED_ID).rpartition("_")[0]

@@ -18,13 +18,13 @@ from bot.pipeline.features import Features
 from bot.pipeline.periodic import do_if_due
 from bot.store import Store
 from bot.tasks import run_beside
-from bot.transcript import Author, Message
+from bot.transcript import Author, Message, ToolResult
 from tests.bot.harness import HERE, words
 from tests.waiting import until
 
 REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
 TURN = AnsweredTurn(HERE, "t1", ())
-ANSWER = Delivery("d1", "t1", Reply("Hello"))
+ANSWER = Delivery("d1", "t1", Reply("Hello", replaces="card"))
 
 
 class Signs(Feature):
@@ -35,6 +35,12 @@ class Signs(Feature):
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         return replace(reply, text=f"{reply.text} {self._name}")
+
+
+class SignsLooks(Signs):
+    """Signs the answers of turns with a call of its tool."""
+
+    after_tools = ("look",)
 
 
 class Holds(Feature):
@@ -131,6 +137,16 @@ async def test_a_later_feature_sees_what_an_earlier_one_has_made() -> None:
     features.install([Signs("one"), Signs("two"), Counts()])
     assert (await features.after_answer(TURN, Reply("Hello"))).text == "Hello one two"
     assert await features.before_delivery(HERE, ANSWER) is ANSWER
+
+
+async def test_a_feature_sees_the_answers_after_its_tools_alone() -> None:
+    """Where it names any."""
+    features = Features()
+    features.install([SignsLooks("one")])
+    call = Message("m2", "tool", (ToolResult("c1", "look", {}),), 1)
+    assert (await features.after_answer(TURN, Reply("Hello"))).text == "Hello"
+    looked = TURN._replace(messages=(call,))
+    assert (await features.after_answer(looked, Reply("Hello"))).text == "Hello one"
 
 
 async def test_what_a_feature_holds_back_reaches_no_later_one() -> None:

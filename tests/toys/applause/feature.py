@@ -22,6 +22,7 @@ class Applause(Feature):
         self.commands = {"claps": self._count}
         self.kept = {KIND: self._forget}
         self.erased = (KIND,)
+        self.after_tools = ("applaud",)
         self.tool_stores = {Hall: self._hall}
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
