@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from starlette.routing import BaseRoute
@@ -64,6 +65,7 @@ __all__ = [
     "STICKER",
     "STOP",
     "UNCOUNTED_USES",
+    "Abilities",
     "Accept",
     "Album",
     "AssertLease",
@@ -85,12 +87,14 @@ __all__ = [
     "Notify",
     "Overview",
     "Overviews",
+    "Place",
     "Reach",
     "Recipient",
     "Reply",
     "Take",
     "Upload",
     "Uploads",
+    "Validity",
     "notify_nobody",
     "say_buttons",
     "whole_of",
@@ -98,12 +102,92 @@ __all__ = [
 
 MOST_FILES = 4  # of one tool call, and of one answer
 Take = Callable[[bytes], bool]  # takes the next piece of a file; false if no more of it is wanted
-# How an answer reaches a person whose message's address has expired: by a press, by itself, or so
-# that no answer needs the address.
-Reach = Literal["press", "late", "always"]
 AssertLease = Callable[
     [], Awaitable[None]
 ]  # raises LeaseLost if another process holds the conversation now
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What a platform can do.
+
+    Attributes:
+        deletes: it can delete what it has sent.
+        streams: it shows an answer while it is written. What was written of one that is stopped
+            stays then.
+        shows_pictures: people see the pictures that tools make, and not only their words.
+        feedback_buttons: it has buttons that ask what people think of an answer.
+        most_rows: that the message of a card shows which waits for a decision; a form shows more,
+            which a press opens, and a written yes approves nothing then. 0: any number.
+        change_pause_s: the least time between two messages that show how a card has changed, or two
+            changes of its message.
+        is_prompt: a message that arrives while a question is open answers it, as at a terminal's
+            prompt. Elsewhere people may write it before they see the question.
+        expires: an answer needs the address of its message, which holds for a while only; what is
+            later needs another one, as of a press.
+    """
+
+    deletes: bool = False
+    streams: bool = False
+    shows_pictures: bool = True
+    feedback_buttons: bool = False
+    most_rows: int = 0
+    change_pause_s: float = 0.0
+    is_prompt: bool = False
+    expires: bool = False
+
+
+class Place(NamedTuple):
+    """Where a conversation is held.
+
+    Attributes:
+        id: of the conversation, or of what it shares with those beside it, such as the channel of
+            a thread: by it a person's facts are kept.
+        overhears: messages that do not call the bot are passed on too, marked as unmentioned.
+    """
+
+    id: str
+    overhears: bool = False
+
+    def aside(self, purpose: str) -> str:
+        """A conversation of the same place in which nobody writes: what is delivered there waits
+        for no answer, and no answer waits for it.
+
+        It has the purpose as the second of the id's three parts, where LINE has the bot and Slack
+        the team. Where ids have two, answers need not wait, and it is the place itself.
+        """
+        channel, *owner, there = self.id.split(":", 2)
+        return f"{channel}:{purpose}:{there}" if owner else self.id
+
+
+class Validity(NamedTuple):
+    """What an address is good for.
+
+    Attributes:
+        now: the address for an answer that is ready now: without a token whose time is over.
+        later: what is left of it when something is to be sent there much later.
+        left_s: seconds until an answer can no longer use it, which is left for a last message; None
+            where nothing expires, or it has expired.
+        shows_cards: the answer can bring a card with buttons, which everybody there may press.
+    """
+
+    now: str
+    later: str
+    left_s: float | None = None
+    shows_cards: bool = True
+
+
+class Reach(NamedTuple):
+    """How an answer reaches a person whose message's address has expired, as far as that is known.
+
+    Attributes:
+        way: by a press, by itself (``late``), or so that no answer needs the address (``always``).
+        refusal: why nothing can ever be sent there without an address, for the model; empty if it
+            can.
+    """
+
+    way: Literal["press", "late", "always"]
+    refusal: str = ""
 
 
 class KnownQuote(NamedTuple):
@@ -118,6 +202,7 @@ class KnownQuote(NamedTuple):
     picture: Media | None = None
 
 
+ALWAYS_REACHED = Reach("always")
 NOTHING_KNOWN = KnownQuote()
 
 
@@ -134,36 +219,17 @@ class Recipient(NamedTuple):
 
 
 class Channel(Protocol):
-    """A platform on which people talk to the bot.
+    """A platform on which people talk to the bot. It needs ``routes``, ``live_view`` and
+    ``deliver``.
 
     Attributes:
         name: first word of its conversations' ids.
         style: how to write on this platform, for the system prompt; the same bytes in every turn.
-        is_prompt: a message that arrives while a question is open answers it, as at a terminal's
-            prompt. Elsewhere people may write it before they see the question.
-        takes_back: it can delete what it has sent.
-        shows_pictures: people see the pictures that tools make, and not only their words.
-        streams: it shows an answer while it is written. What was written of one that is stopped
-            stays then.
-        expires: an answer needs the address of its message, which holds for a while only; what is
-            later needs another one, as of a press.
-        rates: it has buttons that ask what people think of an answer.
-        most_rows: that the message of a card shows which waits for a decision; a form shows more,
-            which a press opens, and a written yes approves nothing then. 0: any number.
-        change_pause_s: the least time between two messages that show how a card has changed, or two
-            changes of its message.
     """
 
     name: str
     style: str
-    is_prompt: bool = False
-    takes_back: bool = False
-    shows_pictures: bool = True
-    streams: bool = False
-    expires: bool = False
-    most_rows: int = 0
-    rates: bool = False
-    change_pause_s: float = 0.0
+    abilities: Abilities = Abilities()
 
     @abstractmethod
     def routes(self) -> Sequence[BaseRoute]:
@@ -178,6 +244,9 @@ class Channel(Protocol):
         self, conversation: str, delivery: Delivery, assert_lease: AssertLease
     ) -> int | None:
         """Send one reply; returning means delivered.
+
+        A notice, which answers nobody, has no address: the last part of its conversation's id is
+        the platform's id of a person, group or channel (``Recipient``).
 
         Args:
             assert_lease: is called before every request that sends; the first may do without if it
@@ -195,33 +264,21 @@ class Channel(Protocol):
             LeaseLost: from ``assert_lease``.
         """
 
-    def place(self, conversation: str) -> str:
-        """Where a conversation is held, by which a person's facts are kept: conversations beside it
-        may share it."""
-        return conversation
+    def split(self, reply: Reply) -> list[Reply]:
+        """The reply in pieces that are sent as one message each, so that each is delivered once."""
+        return [reply]
 
-    def side_conversation(self, conversation: str, purpose: str) -> str:
-        """A conversation of the same place in which nobody writes: what is delivered there waits
-        for no answer, and no answer waits for it.
+    def place(self, conversation: str) -> Place:
+        """Where a conversation is held."""
+        return Place(conversation)
 
-        It is the conversation itself where answers need not wait. The side conversation of one is
-        that one.
-        """
-        return conversation
+    def validity(self, address: str) -> Validity:
+        """What the address of a message is good for."""
+        return Validity(address, address)
 
-    def shows_cards(self, address: str) -> bool:
-        """Whether the answer to a message of this address can bring a card with buttons, which
-        everybody there may press."""
-        return True
-
-    def time_left(self, address: str) -> float | None:
-        """Seconds until an answer can no longer use the address, which is left for a last message;
-        None where nothing expires, or it has expired."""
-        return None
-
-    def current(self, address: str) -> str:
-        """The address of an answer that is ready now: without a token whose time is over."""
-        return address
+    async def reach(self, conversation: str, person: str) -> Reach:
+        """How something is sent to a person there without a fresh address. Never raises."""
+        return ALWAYS_REACHED
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Read what ``enrich`` will need for a message of this author."""
@@ -239,32 +296,10 @@ class Channel(Protocol):
         """
         return list(arrivals)
 
-    def lasting(self, address: str) -> str:
-        """What is left of a message's address when something is to be sent there much later."""
-        return address
-
-    async def reach(self, conversation: str, person: str) -> Reach:
-        """How an answer would reach a person there, as far as that is known. Never raises."""
-        return "always"
-
-    async def refuses_reminders(self, conversation: str) -> str:
-        """Why reminders can never be delivered there, for the model; empty if they can. Never
-        raises."""
-        return ""
-
-    def hears_all(self, conversation: str) -> bool:
-        """Whether a message there need not call the bot."""
-        return True
-
     async def prepare(self, media: Media) -> None:
         """Wait until ``fetch`` need not wait, as for a recording that the platform converts. Never
         raises."""
         return
-
-    def overhears(self, conversation: str) -> bool:
-        """Whether messages there that do not call the bot are passed on too, marked as
-        unmentioned."""
-        return False
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass the content of a file to ``take``, piece by piece. Never raises.
@@ -278,17 +313,3 @@ class Channel(Protocol):
     async def find_quoted(self, conversation: str, message_id: str) -> KnownQuote:
         """Look up a quoted message that the history does not hold. Never raises."""
         return NOTHING_KNOWN
-
-    def notice_target(self, recipient: str) -> tuple[str, str]:
-        """The conversation and the address for a notice to somebody who has not written.
-
-        People never write in that conversation, so a notice waits for no turn.
-
-        Args:
-            recipient: the platform's id of a person, group or channel.
-        """
-        return f"{self.name}:notices:{recipient}", ""
-
-    def split(self, reply: Reply) -> list[Reply]:
-        """The reply in pieces that are sent as one message each, so that each is delivered once."""
-        return [reply]

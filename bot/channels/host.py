@@ -130,7 +130,7 @@ class KeptItem(NamedTuple):
 
     Attributes:
         key: names it to ``Overviews``.
-        place: the conversation, or what ``Channel.place`` says of it.
+        place: the conversation, or its ``Place``.
     """
 
     key: str

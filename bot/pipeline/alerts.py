@@ -91,10 +91,11 @@ class Alerts:
         log.error("alert.raised", cause=cause, notice=text)
         if self._channel is None or self._platform == platform:
             return
-        conversation, address = self._channel.notice_target(self._recipient)
+        # Nobody writes in this conversation, so a notice waits for no turn.
+        conversation = f"{self._platform}:notices:{self._recipient}"
         try:
             await self._store.outbox.post(
-                conversation, name, encode(Delivery(name, name, Reply(text), address))
+                conversation, name, encode(Delivery(name, name, Reply(text)))
             )
         except StoreUnavailable as error:
             self._sent[1].discard(name)

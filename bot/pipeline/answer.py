@@ -299,7 +299,7 @@ class Answerer:
             commands=self._services.commands,
             tokens_left=await self._tokens_left(attempt, author.id),
             stores=stores,
-            shows_pictures=attempt.channel.shows_pictures,
+            shows_pictures=attempt.channel.abilities.shows_pictures,
             withheld=self._services.texts.get("reply.withheld", language),
         )
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
@@ -330,8 +330,8 @@ class Answerer:
         if (alarm := ALARMING.get(failure)) is not None:
             await self._services.alerts.notice(alarm, cause)
         stopped = failure == "stopped"
-        streams = self._services.channels[channel_of(turn.context.conversation)].streams
-        shown = "".join(turn.unfinished).strip() if streams else ""
+        channel = self._services.channels[channel_of(turn.context.conversation)]
+        shown = "".join(turn.unfinished).strip() if channel.abilities.streams else ""
         await self._agent.close(turn, stopped=stopped)
         if stopped:
             await turn.check_inbox(certain=True)  # the apology answers the stop

@@ -159,7 +159,8 @@ class Approvals:
             return voted
         until = await self._store.now_ms(lease.conversation) + self._policy.ttl_s * 1000
         question = self._question(acting, votes, shown or "", language, until)
-        with_words = self._channels[channel_of(lease.conversation)].hears_all(lease.conversation)
+        channel = self._channels[channel_of(lease.conversation)]
+        with_words = not channel.place(lease.conversation).overhears
         sentence = self._sentence(question, shown or "", language, with_words=with_words)
         delivery = Delivery(
             question.id,
@@ -290,8 +291,9 @@ class Approvals:
         changed = {one.event.target for _, one in waiting if one.event.is_change}
         channel = self._channels[channel_of(lease.conversation)]
         rows = len(card_of(asked.question, self._texts, asked.language).rows)
-        is_whole = not channel.most_rows or rows <= channel.most_rows
-        reading = Reading(journal, journalled.shown, changed, channel.is_prompt, is_whole)
+        able = channel.abilities
+        is_whole = not able.most_rows or rows <= able.most_rows
+        reading = Reading(journal, journalled.shown, changed, able.is_prompt, is_whole)
         # What makes the question void counts before all others.
         ended = [one for one in waiting if _ends(reading, one[1])]
         for entry, parsed in ended[:1] or waiting:

@@ -288,7 +288,7 @@ class HistoryEditor:
         places = set(conversations)
         for conversation in conversations:
             if channel := self._channels.get(channel_of(conversation)):
-                places.add(channel.place(conversation))
+                places.add(channel.place(conversation).id)
                 places |= self._features.places(conversation)
         return places
 
@@ -387,7 +387,7 @@ class HistoryEditor:
 
     def _can_take_back(self, conversation: str) -> bool:
         channel = self._channels.get(channel_of(conversation))
-        return channel is not None and channel.takes_back
+        return channel is not None and channel.abilities.deletes
 
     async def _forget_kept(self, conversation: str, kind: str, author_id: str) -> None:
         if kind == OWN or author_id:

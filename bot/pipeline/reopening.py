@@ -73,7 +73,9 @@ async def reopen(
         # reads as a command.
         if parse(event, services.commands).command:
             return False
-    sends = encode(taking_back(answer.turn_id, answer.address)) if channel.takes_back else b""
+    sends = b""
+    if channel.abilities.deletes:
+        sends = encode(taking_back(answer.turn_id, answer.address))
     undelivered = [raw for raw, one in waiting if one.turn_id == answer.turn_id and one.answers]
     goes_on = ReopenedTurn(stored[0], journal, len(events), stored in turns.summarised)
     await store.journal.reopen(lease, new_id("turn"), goes_on, undelivered, sends)

@@ -144,11 +144,14 @@ class Services:
     def place(self, conversation: str) -> str:
         """What the conversation shares its people's things with, such as its channel."""
         channel = self.channel(conversation)
-        return channel.place(conversation) if channel else conversation
+        return channel.place(conversation).id if channel else conversation
 
     async def current_address(self, lease: Lease, event: InboundEvent, reply: Reply) -> str:
         """The address of a reply to an event that is ready now, without what has expired of it."""
-        address = self.channels[channel_of(lease.conversation)].current(event.address)
+        channel = self.channels[channel_of(lease.conversation)]
+        if not channel.abilities.expires:
+            return event.address
+        address = channel.validity(event.address).now
         if address != event.address and reply.keep != "if_free":
             await self.features.address_expired(lease, event, private=reply.private)
         return address

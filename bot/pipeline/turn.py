@@ -152,7 +152,7 @@ class TurnRunner:
                 unless = _condition(attempt.inbound, answer.messages)
                 result.may_be_reopened = is_alone and answer.may_be_reopened
             is_begun = events or attempt.journalled.is_resumed
-            if attempt.channel.takes_back and is_begun and not result.replies:
+            if attempt.channel.abilities.deletes and is_begun and not result.replies:
                 # Nobody gets an answer: what this attempt or an earlier one has streamed goes.
                 nothing = nothing_to_say(attempt.turn_id)
                 back = Outgoing(nothing, newest_address(journal.all_events), deletes=True)
@@ -201,7 +201,7 @@ class TurnRunner:
             known = waiting.known - await self._run_others_commands(
                 lease, journalled, asked.question.asker_id
             )
-            if known and not channel.expires:
+            if known and not channel.abilities.expires:
                 await self._approvals.notify_waiting(lease, journalled.turn_id, asked)
             if known:
                 next_s = await self._services.features.while_waiting(lease)

@@ -102,7 +102,7 @@ async def withdraw_answers(
     waiting = await read_undelivered(store, lease.conversation)
     records = await _read_records(store, lease.conversation)
     void = [one for one in waiting if _is_void(one.delivery, records, unsent)]
-    if channel.takes_back:
+    if channel.abilities.deletes:
         waits = {one.delivery.turn_id for one in waiting}
         backs = taking_back_each(one.delivery for one in void)
         for record in records.values():

@@ -39,7 +39,9 @@ async def tell_of_waiting(
     def begin() -> None:
         watches.append(asyncio.create_task(watch()))
 
-    left_s = channel.time_left(inbound.address)
+    left_s = None
+    if channel.abilities.expires:
+        left_s = channel.validity(inbound.address).left_s
     first_s = LOOK_S if left_s is None else min(max(left_s, 0), LOOK_S)
     timer = asyncio.get_running_loop().call_later(first_s, begin)
     try:

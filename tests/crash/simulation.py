@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace as replaced
 
-from bot.channels import AssertLease, Delivery, InboundEvent
+from bot.channels import Abilities, AssertLease, Delivery, InboundEvent
 from bot.commands import SpokenCommands
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.pipeline.accept import Intake
@@ -104,7 +104,7 @@ class Process(Mailbox):
         self._platform = conversation.platform
         self._continue = conversation.rig.reported[conversation.name]
         self._scenario = scenario = conversation.scenario
-        self.takes_back = scenario.deletes
+        self.abilities = Abilities(deletes=scenario.deletes)
 
         def answer(messages: Sequence[Message]) -> Step:
             return replace(scenario.think(messages), opaque=BY_MODEL)

@@ -22,6 +22,7 @@ from bot.channels import (
     NO_UPLOADS,
     REJECT,
     STOP,
+    Abilities,
     Accept,
     AssertLease,
     ButtonCard,
@@ -104,8 +105,7 @@ class Console(Channel):
 
     name = "console"
     style = STYLE
-    is_prompt = True
-    streams = True
+    abilities = Abilities(streams=True, is_prompt=True)
 
     def __init__(
         self,

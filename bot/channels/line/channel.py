@@ -11,14 +11,17 @@ from starlette.routing import BaseRoute, Route
 
 from bot.channels import (
     NOTHING_KNOWN,
+    Abilities,
     AssertLease,
     Channel,
     Delivery,
     Host,
     InboundEvent,
     KnownQuote,
+    Place,
     Reach,
     Take,
+    Validity,
 )
 from bot.channels.line import Config
 from bot.channels.line.client import Client
@@ -39,9 +42,7 @@ from bot.channels.line.pictures import find_pictures
 from bot.channels.line.presence import Presence
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import (
-    KINDS,
     Appearance,
-    Chat,
     chat_of,
     read_address,
     write_address,
@@ -76,8 +77,6 @@ class Line(Channel):
 
     name = "line"
     style = STYLE
-    change_pause_s = CHANGE_PAUSE_S
-    expires = True
 
     def __init__(
         self,
@@ -103,7 +102,11 @@ class Line(Channel):
         )
         self._files = Files(self._client, self._sdk)
         self._shown_files = host.files
-        self.shows_pictures = host.files.public_url.startswith("https://")
+        self.abilities = Abilities(
+            shows_pictures=host.files.public_url.startswith("https://"),
+            change_pause_s=CHANGE_PAUSE_S,
+            expires=True,
+        )
         self._presence = Presence(self._client)
         secret = config.line_channel_secret.get_secret_value()
         self._own_messages = OwnMessages(host.kv)
@@ -153,21 +156,26 @@ class Line(Channel):
             self._own_messages.keep(chat, sent, delivery.turn_id)
         self._traffic.record_delivery(self._clock())
 
-    def time_left(self, address: str) -> float | None:
-        """Of the 45 seconds in which a reply token is the answer's."""
-        read = read_address(address)
-        age = self._clock() - read.received_at
-        return (ANSWER_MS - age) / 1000 if read.reply_token and age < MINUTE_MS else None
+    def place(self, conversation: str) -> Place:
+        """The chat; LINE sends all messages of a group, and a mention calls the bot."""
+        return Place(conversation, overhears=chat_of(conversation).is_group)
 
-    def current(self, address: str) -> str:
-        """The address without its reply token once that is 45 seconds old."""
+    def validity(self, address: str) -> Validity:
+        """A reply token is the answer's for 45 seconds. Nothing of it lasts: it is gone with the
+        answer to its message."""
         read = read_address(address)
-        is_over = read.reply_token and self._clock() - read.received_at >= ANSWER_MS
-        return write_address(replace(read, reply_token="")) if is_over else address
+        if not read.reply_token:
+            return Validity(address, "")
+        left_ms = read.received_at + ANSWER_MS - self._clock()
+        now = address if left_ms > 0 else write_address(replace(read, reply_token=""))
+        return Validity(now, "", left_ms / 1000 if left_ms > ANSWER_MS - MINUTE_MS else None)
 
-    def side_conversation(self, conversation: str, purpose: str) -> str:
-        """One with the purpose in place of the bot."""
-        return chat_of(conversation)._replace(bot=purpose).conversation
+    async def reach(self, conversation: str, person: str) -> Reach:
+        """By pushes: these may be off, used up, or cost more than a person's limit of a day."""
+        try:
+            return await self._sender.reach(chat_of(conversation), person)
+        except StoreUnavailable:
+            return Reach("late")
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile."""
@@ -179,37 +187,9 @@ class Line(Channel):
         """Names of the authors, and in 1:1 their language."""
         return await self._people.enrich(conversation, arrivals)
 
-    def lasting(self, address: str) -> str:
-        """Nothing: a reply token is gone with the answer to its message."""
-        return ""
-
-    async def reach(self, conversation: str, person: str) -> Reach:
-        """By itself where pushes are on, and the month's quota and the person's limit of today have
-        room."""
-        try:
-            return await self._sender.reach(chat_of(conversation), person)
-        except StoreUnavailable:
-            return "late"
-
-    async def refuses_reminders(self, conversation: str) -> str:
-        """A reminder is a push: these may be off, used up, or cost more than a person's limit of a
-        day."""
-        try:
-            return await self._sender.refuses_reminders(chat_of(conversation))
-        except StoreUnavailable:
-            return ""
-
-    def hears_all(self, conversation: str) -> bool:
-        """In groups the bot is called by a mention."""
-        return not chat_of(conversation).is_group
-
     async def prepare(self, media: Media) -> None:
         """Wait for LINE to convert a recording."""
         await self._files.prepare(media)
-
-    def overhears(self, conversation: str) -> bool:
-        """In groups LINE sends all messages."""
-        return chat_of(conversation).is_group
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on a file that somebody sent."""
@@ -224,7 +204,3 @@ class Line(Channel):
         except StoreUnavailable:
             return NOTHING_KNOWN
         return KnownQuote(picture=await self._files.find_picture(message_id))
-
-    def notice_target(self, recipient: str) -> tuple[str, str]:
-        """A chat by its id alone; the first letter of the id names the kind."""
-        return Chat("notices", KINDS[recipient[0]], recipient).conversation, ""

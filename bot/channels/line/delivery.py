@@ -44,9 +44,8 @@ READ, PUSHED = "line:quota", "line:quota:pushed"
 PUSHES = "pushes"  # the name of what a person's limit counts
 NOTHING_LATER = "nothing can be sent here later (the month's messages are used up, or off)"
 TOO_MANY_MEMBERS = (
-    "here a reminder would count as {members} messages, one for each member, and a user has "
-    "{limit} a day; suggest "
-    "that the user asks for it in the 1:1 chat with you"
+    "what is sent here later counts as {members} messages, one for each member, and a user has "
+    "{limit} a day; suggest that the user asks for it in the 1:1 chat with you"
 )
 
 PushMode = Literal["auto", "always", "never"]
@@ -137,21 +136,16 @@ class Sender:
     async def reach(self, chat: Chat, person: str) -> Reach:
         """Whether answers to a person are pushed, as far as that is known: late ones, or all."""
         if self._push_mode == "never":
-            return "press"
+            return Reach("press", NOTHING_LATER)
         cost = await self._allowance.count_recipients(chat)
-        covers = self._personal.covers
-        if not (await self._allowance.covers(cost) and await covers(cost, chat, person)):
-            return "press"
-        return "always" if self._push_mode == "always" else "late"
-
-    async def refuses_reminders(self, chat: Chat) -> str:
-        """Why nothing can be pushed there on any day, in words for the model; empty if it can."""
-        cost = await self._allowance.count_recipients(chat)
-        if self._push_mode == "never" or not await self._allowance.covers(cost):
-            return NOTHING_LATER
-        if self._personal.ever_covers(cost):
-            return ""
-        return TOO_MANY_MEMBERS.format(members=cost, limit=self._personal.limit)
+        if not await self._allowance.covers(cost):
+            return Reach("press", NOTHING_LATER)
+        refusal = ""
+        if not self._personal.ever_covers(cost):
+            refusal = TOO_MANY_MEMBERS.format(members=cost, limit=self._personal.limit)
+        if not await self._personal.covers(cost, chat, person):
+            return Reach("press", refusal)
+        return Reach("always" if self._push_mode == "always" else "late", refusal)
 
     async def _may_reply(self, message: OutboundMessage, maybe_done: bool) -> bool:
         """Whether the reply token may be used. If it may have been used before, it shows that for
@@ -162,7 +156,7 @@ class Sender:
             return False
         if message.free or maybe_done or self._push_mode != "always":
             return True
-        return await self.reach(message.chat, message.delivery.asker) != "always"
+        return (await self.reach(message.chat, message.delivery.asker)).way != "always"
 
     async def _reply(self, message: OutboundMessage, maybe_done: bool) -> list[str] | None:
         """Use the reply token; None if it is used or expired."""

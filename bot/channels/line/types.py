@@ -44,9 +44,9 @@ class Chat(NamedTuple):
 
 
 def chat_of(conversation: str) -> Chat:
-    """The chat behind a conversation's id."""
-    _, bot, kind, chat = conversation.split(":", 3)
-    return Chat(bot, kind, chat, account_of(conversation))
+    """The chat behind a conversation's id; a notice's lacks the kind, which the chat's id tells."""
+    _, bot, *kind, chat = conversation.split(":", 3)
+    return Chat(bot, kind[0] if kind else KINDS[chat[0]], chat, account_of(conversation))
 
 
 class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):

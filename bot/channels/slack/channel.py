@@ -12,13 +12,16 @@ from starlette.routing import BaseRoute, Route
 
 from bot.channels import (
     SAY,
+    Abilities,
     AssertLease,
     Channel,
     Delivery,
     Host,
     InboundEvent,
+    Place,
     Reply,
     Take,
+    Validity,
 )
 from bot.channels.markdown_pieces import split_markdown
 from bot.channels.slack import Config
@@ -45,7 +48,6 @@ from bot.channels.slack.tasks import BackgroundTasks, Timing
 from bot.channels.slack.transport import Listeners, bolt_app, open_socket
 from bot.channels.slack.types import (
     Address,
-    Chat,
     Command,
     Envelope,
     Press,
@@ -88,10 +90,6 @@ class Slack(Channel):
 
     name = "slack"
     style = STYLE
-    takes_back = True
-    streams = True
-    most_rows = MOST_ROWS
-    change_pause_s = CHANGE_PAUSE_S
 
     def __init__(self, config: Config, host: Host, *, timing: Timing = DEFAULT_TIMING) -> None:
         self._config = config
@@ -116,7 +114,13 @@ class Slack(Channel):
         self._directs = DirectChannels(self._client, host)
         streaming = Streaming(self._client, host.kv, self.tasks, timing)
         messages = Messages(self._client, timing.settle_s)
-        self.rates = config.slack_feedback
+        self.abilities = Abilities(
+            deletes=True,
+            streams=True,
+            feedback_buttons=config.slack_feedback,
+            most_rows=MOST_ROWS,
+            change_pause_s=CHANGE_PAUSE_S,
+        )
         answers = Answers(self._client, streaming, self.identity, messages, AnswerBlocks())
         self._waiting = WaitingCards(self._client, messages, host)
         uploads = Uploads(self._client, config, messages, host.files, host.kv)
@@ -173,7 +177,10 @@ class Slack(Channel):
             DeliverLater: passing failure.
             DeliveryRefused: final failure.
         """
-        address = read_address(delivery.address)
+        if delivery.address:
+            address = read_address(delivery.address)
+        else:
+            address = Address(chat_of(conversation).channel)
         shown_at = await self._sender.send(
             OutboundMessage(conversation, address, delivery, assert_lease)
         )
@@ -184,22 +191,14 @@ class Slack(Channel):
         self._traffic.record_delivery(now_ms())
         return shown_at
 
-    def place(self, conversation: str) -> str:
+    def place(self, conversation: str) -> Place:
         """The channel, for all its threads."""
-        return chat_of(conversation)._replace(thread="").conversation
+        return Place(chat_of(conversation)._replace(thread="").conversation)
 
-    def side_conversation(self, conversation: str, purpose: str) -> str:
-        """One of the channel and all its threads, with the purpose in place of the team."""
-        return Chat(purpose, chat_of(conversation).channel).conversation
-
-    def shows_cards(self, address: str) -> bool:
-        """Not the answer to a slash command of a channel, which goes to whoever gave it."""
+    def validity(self, address: str) -> Validity:
+        """URLs expire, and some things are read for the answer to that message alone. The answer to
+        a slash command of a channel goes to whoever gave it."""
         where = read_address(address)
-        return not where.response_url or where.channel.startswith("D")
-
-    def lasting(self, address: str) -> str:
-        """Without the URLs, which expire, and without what is read for the answer to that message
-        alone."""
         once = {
             "response_url": "",
             "private_url": "",
@@ -207,7 +206,9 @@ class Slack(Channel):
             "quoted_channel": "",
             "quoted_thread": "",
         }
-        return write_address(replace(read_address(address), **once))
+        later = write_address(replace(where, **once))
+        is_shared = not where.response_url or where.channel.startswith("D")
+        return Validity(address, later, shows_cards=is_shared)
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile, and whether the bot takes part in the conversation."""
@@ -241,10 +242,6 @@ class Slack(Channel):
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on an image that somebody sent."""
         return await self._files.fetch(media, take)
-
-    def notice_target(self, recipient: str) -> tuple[str, str]:
-        """A channel or a person's 1:1, by its id alone."""
-        return Chat("notices", recipient).conversation, write_address(Address(recipient))
 
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in messages of Slack's size; each file and a card with buttons are messages of

@@ -106,7 +106,7 @@ class Background(DeletesBackground):
 
     def _is_on(self, conversation: str) -> bool:
         channel = self._services.channel(conversation)
-        return channel is not None and channel.overhears(conversation)
+        return channel is not None and channel.place(conversation).overhears
 
 
 def background_of(event: InboundEvent) -> bytes:

@@ -36,7 +36,7 @@ class Feedback(Feature):
         """The answer of a model with the buttons, where the channel has such."""
         channel = self._services.channel(turn.conversation)
         model = "".join(turn.model.split())[:MODEL_CAP]
-        if not model or channel is None or not channel.rates:
+        if not model or channel is None or not channel.abilities.feedback_buttons:
             return reply
         value = f"{now_ms()}:{turn.turn_id}:{model}"
         language = language_of(reply.text, self._services.defaults.language)
@@ -70,7 +70,7 @@ class Feedback(Feature):
         answered_at, turn_id, model = pressed.groups()
         rating = Rating(
             turn_id,
-            channel.place(conversation),
+            channel.place(conversation).id,
             event.author_id,
             model,
             is_good=event.action == GOOD,
@@ -86,7 +86,7 @@ class Feedback(Feature):
             delivery = Delivery(
                 f"thanks_{press}", press, thanks, event.address, asker=event.author_id
             )
-            aside = channel.side_conversation(conversation, PURPOSE)
+            aside = channel.place(conversation).aside(PURPOSE)
             await self._services.store.outbox.post(aside, delivery.id, encode(delivery))
             self._services.start(aside, "")
         return is_new

@@ -44,7 +44,7 @@ class Rating(NamedTuple):
     """What a person thinks of an answer.
 
     Attributes:
-        place: where the answer is (``Channel.place``).
+        place: where the answer is (``Place.id``).
         person: the platform's id.
         model: that wrote the answer.
         answered_at: time of the answer, milliseconds since the epoch; every rating of the answer

@@ -97,7 +97,7 @@ class Interpreter(Feature):
     def _refusal(self, conversation: str) -> str:
         """Why nothing can be translated there, as a key of the catalogue; empty where it can."""
         channel = self._services.channel(conversation)
-        if channel is None or not channel.overhears(conversation):
+        if channel is None or not channel.place(conversation).overhears:
             return "command.interpret_where"
         return "command.interpret_demo" if self._services.provider.model == DEMO else ""
 

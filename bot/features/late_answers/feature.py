@@ -1,7 +1,7 @@
 """Late answers: where a reply token runs out before the answer is ready, a button is sent that
 fetches the answer.
 
-The clock decides whose a token is. For its first seconds (``Channel.time_left``) it is the
+The clock decides whose a token is. For its first seconds (``Channel.validity``) it is the
 answer's; from then on it is the button's, and the answer is delivered without a token: it is
 pushed, or kept until its asker presses. So no record of spent tokens is needed: whoever takes a
 turn over reads the same clock.
@@ -53,7 +53,7 @@ class LateAnswers(Feature):
     async def while_waiting(self, lease: Lease, asked: InboundEvent | None = None) -> float | None:
         """Send buttons to people whose tokens are not the answer's any more."""
         channel = self._services.channel(lease.conversation)
-        if channel is None or not channel.expires:
+        if channel is None or not channel.abilities.expires:
             return None
         try:
             events = await read_waiting(self._services.store, lease.conversation)
@@ -63,7 +63,7 @@ class LateAnswers(Feature):
                 if is_unsent or not (event is asked or is_awaited(event, self._services.commands)):
                     continue
                 await self._send_button(lease, channel, event)
-                left = channel.time_left(event.address)
+                left = channel.validity(event.address).left_s
                 if left and left > 0:
                     times.append(left)
         except StoreUnavailable as error:
@@ -90,7 +90,7 @@ class LateAnswers(Feature):
             LeaseLost: another process has the turn, perhaps since a time when the token was the
                 answer's.
         """
-        left = channel.time_left(event.address)
+        left = channel.validity(event.address).left_s
         if left is None or left > 0 or not event.author_id:
             return
         conversation, store = lease.conversation, self._services.store
@@ -102,7 +102,7 @@ class LateAnswers(Feature):
         fetch = Fetch("card", language, "" if always else conversation)
         reply = Reply("", card=card, replaces=fetch.key, keep="if_free")
         delivery = Delivery(button, button, reply, event.address, asker=event.author_id)
-        beside = channel.side_conversation(conversation, PURPOSE)
+        beside = channel.place(conversation).aside(PURPOSE)
         if await store.outbox.post(beside, button, encode(delivery)):
             log.info("late.told", message=event.message.id)
 
@@ -114,12 +114,12 @@ class LateAnswers(Feature):
             StoreUnavailable: nothing is stored, and the platform must send it again.
         """
         language, channel = event.target.partition(":")[0], self._services.channel(conversation)
-        if channel is None or not channel.expires or language not in LANGUAGES:
+        if channel is None or not channel.abilities.expires or language not in LANGUAGES:
             return False
         card = card_for(event, self._services.texts, language)
         if not event.author_id or event.target != card.buttons[0].value:
             return False
-        press, beside = event.message.id, channel.side_conversation(conversation, PURPOSE)
+        press, beside = event.message.id, channel.place(conversation).aside(PURPOSE)
         key = Fetch("press", language, conversation).key
         reply = Reply("", card=card, replaces=key, private=True, keep="if_free")
         fetch = Delivery(f"fetch_{press}", press, reply, event.address, asker=event.author_id)
@@ -139,7 +139,7 @@ class LateAnswers(Feature):
         channel = self._services.channel(conversation)
         is_awaited_there = delivery.address or not delivery.reply.awaited
         is_kept = delivery.asker and is_awaited_there and delivery.reply.keep == "always"
-        return bool(is_kept and channel and channel.expires)
+        return bool(is_kept and channel and channel.abilities.expires)
 
     async def with_kept(self, conversation: str, delivery: Delivery) -> Delivery | None:
         """A press with the late answer that it brings; an answer with reminders, and with the

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from bot.channels import Button, ButtonCard, Delivery, InboundEvent, KeptDelivery, Reach, Reply
+from bot.channels import Button, ButtonCard, Delivery, InboundEvent, KeptDelivery, Reply
 from bot.commands import SpokenCommands
 from bot.pipeline.journal import TurnJournal, read_entries, read_waiting
 from bot.pipeline.select import CANNED, parse
@@ -99,11 +99,11 @@ class Fetches:
         fetch = fetch_of(delivery.reply)
         if fetch is None or (fetch.kind == "press" and delivery.attempts):
             return delivery
-        is_card, reach = fetch.kind == "card", await self._reach(conversation, delivery.asker)
-        if is_card and reach == "always":
+        is_card, way = fetch.kind == "card", await self._way(conversation, delivery.asker)
+        if is_card and way == "always":
             return None
-        with_card = _with_words(delivery, reach, self._texts, fetch.language)
-        if is_card and (not fetch.conversation or reach == "press"):
+        with_card = _with_words(delivery, way, self._texts, fetch.language)
+        if is_card and (not fetch.conversation or way == "press"):
             return with_card
         # In the order in which messages and answers move, so that none is missed.
         progress, changed = await self._progress(fetch.conversation, delivery.asker)
@@ -172,10 +172,10 @@ class Fetches:
         button = fetch_button("earlier", delivery.asker, texts, language)
         return replace(delivery, reply=replace(reply, buttons=(*reply.buttons, button)))
 
-    async def _reach(self, conversation: str, asker: str) -> Reach:
+    async def _way(self, conversation: str, asker: str) -> str:
         """How an answer without a token is sent, as far as that is known."""
         channel = self._services.channel(conversation)
-        return "press" if channel is None else await channel.reach(conversation, asker)
+        return "press" if channel is None else (await channel.reach(conversation, asker)).way
 
     async def _read_answers(
         self, conversation: str, asker: str, changed: Collection[str]
@@ -251,11 +251,11 @@ class Fetches:
             return TurnJournal()
 
 
-def _with_words(delivery: Delivery, reach: Reach, texts: Texts, language: str) -> Delivery:
+def _with_words(delivery: Delivery, way: str, texts: Texts, language: str) -> Delivery:
     """The delivery; its card says how the answer comes."""
     if delivery.reply.card is None:
         return delivery
-    words = texts.get("late.fetched" if reach == "press" else "late.pushed", language)
+    words = texts.get("late.fetched" if way == "press" else "late.pushed", language)
     card = dataclasses.replace(delivery.reply.card, rows=(("", words),))
     return replace(delivery, reply=replace(delivery.reply, card=card))
 

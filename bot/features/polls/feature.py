@@ -45,10 +45,10 @@ class Polls(Feature):
         if (
             channel is None
             or not request.author.id
-            or not channel.shows_cards(request.event.address)
+            or not channel.validity(request.event.address).shows_cards
         ):
             return None
-        stored_in = channel.side_conversation(request.conversation, PURPOSE)
+        stored_in = channel.place(request.conversation).aside(PURPOSE)
         language = self._services.defaults.language
         return ToolPolls(self._polls, stored_in, request.author.id, language)
 
@@ -70,7 +70,7 @@ class Polls(Feature):
         reply, channel = delivery.reply, self._services.channel(conversation)
         if channel is None or not reply.replaces.startswith(PREFIX):
             return delivery
-        pause_s = None if delivery.attempts else channel.change_pause_s
+        pause_s = None if delivery.attempts else channel.abilities.change_pause_s
         poll = await read_poll(self._polls, conversation, reply.replaces, pause_s)
         if not isinstance(poll, Poll):
             return poll
@@ -88,7 +88,7 @@ class Polls(Feature):
 
     def _stored_in(self, conversation: str) -> str:
         channel = self._services.channel(conversation)
-        return channel.side_conversation(conversation, PURPOSE) if channel else conversation
+        return channel.place(conversation).aside(PURPOSE) if channel else conversation
 
 
 FEATURE = Polls

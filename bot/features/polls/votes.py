@@ -35,7 +35,7 @@ class Votes:
         pressed, channel = VALUE.fullmatch(event.target), self._services.channel(conversation)
         if channel is None or not event.author_id or not pressed:
             return False
-        conversation = channel.side_conversation(conversation, PURPOSE)
+        conversation = channel.place(conversation).aside(PURPOSE)
         poll_id, press_id = pressed[1], event.message.id
         shows = Reply("", replaces=poll_id, private=True, keep="if_free")
         delivery = Delivery(f"{poll_id}_{press_id}", press_id, shows, event.address)

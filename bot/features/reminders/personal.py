@@ -53,15 +53,16 @@ class PersonalReminders:
         channel = self._services.channel(self._conversation)
         if channel is None:
             raise ToolError("not set: nothing can be sent here later")
-        if refusal := await channel.refuses_reminders(self._conversation):
-            raise ToolError(f"not set: {refusal}")
+        reach = await channel.reach(self._conversation, self._author.id)
+        if reach.refusal:
+            raise ToolError(f"not set: {reach.refusal}")
         start = reminder.start or reminder.at.replace(tzinfo=None)
         body = StoredReminder(
             reminder.text,
             ms_of(reminder.at),
             self._zone,
             self._author,
-            address=channel.lasting(self._event.address),
+            address=channel.validity(self._event.address).later,
             group=self._event.group,
             repeat=reminder.repeat,
             start=f"{start:%Y-%m-%dT%H:%M:%S}" if reminder.repeat else "",

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec.structs import replace
 
-from bot.channels import AssertLease, Delivery, Reply
+from bot.channels import Abilities, AssertLease, Delivery, Reply
 from bot.errors import DeliverLater
 from tests.bot.harness import Mailbox
 
@@ -20,7 +20,7 @@ class Pieces(Mailbox):
 
     def __init__(self, *, takes_back: bool = False, busy: int = 0) -> None:
         super().__init__()
-        self.takes_back = takes_back
+        self.abilities = Abilities(deletes=takes_back)
         self.failures = [DeliverLater("busy", after=60) for _ in range(busy)]
         self.meanwhile: dict[str, Callable[[], Awaitable[None]]] = {}
         self.shown: dict[str, str] = {}

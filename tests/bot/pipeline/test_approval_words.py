@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from bot.channels import InboundEvent
+from bot.channels import Abilities, InboundEvent
 from bot.errors import DeliverLater
 from bot.live_events import SAY
 from bot.pipeline.approvals import READING_MS
@@ -71,7 +71,7 @@ async def test_polite_words_neither_allow_nor_forbid(store: Store, words: str) -
 async def test_at_a_prompt_polite_words_are_an_answer(store: Store, words: str) -> None:
     """There a question is shown before anything can be written to it."""
     scene = Scene(store, Step("Launched"))
-    scene.harness.box.is_prompt = True
+    scene.harness.box.abilities = Abilities(is_prompt=True)
     await scene.say("launch it", "m1")
     await scene.say(words, "m2", at=SHOWN_AT)
     assert len(scene.launch.contexts) == 1

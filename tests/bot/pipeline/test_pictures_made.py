@@ -11,7 +11,7 @@ import pytest
 from pydantic import SecretStr
 from redis.asyncio import Redis
 
-from bot.channels import InboundEvent
+from bot.channels import Abilities, InboundEvent
 from bot.pipeline.uses import UNCOUNTED
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
@@ -182,7 +182,7 @@ async def test_none_is_made_where_a_channel_shows_none(
 ) -> None:
     """Such as LINE without a public address."""
     box = Drive()
-    box.shows_pictures = False
+    box.abilities = Abilities(shows_pictures=False)
     harness = Harness(store, steps(DRAW), box, tools)
     await say(harness, 1, Text("Draw a cat"))
     assert (results(harness), fake.requests) == ([{"error": NOT_SHOWN}], [])

@@ -42,10 +42,8 @@ async def test_a_notice_is_pushed_to_whoever_has_said_nothing(
     fake: LineFake, rig: Rig, recipient: str
 ) -> None:
     """A person, a group or a room, by the id alone."""
-    conversation, address = rig.line.notice_target(recipient)
-    await rig.line.deliver(
-        conversation, Delivery("notice_1", "notice_1", Reply("Look!"), address, 1), ours
-    )
+    notice = Delivery("notice_1", "notice_1", Reply("Look!"), attempts=1)
+    await rig.line.deliver(f"line:notices:{recipient}", notice, ours)
     assert [(sent.call, sent.to) for sent in fake.sent] == [("push", recipient)]
     assert fake.texts == [["Look!"]]
 

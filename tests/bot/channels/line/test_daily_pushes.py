@@ -186,10 +186,7 @@ async def test_a_reminder_that_the_limit_can_never_pay_is_refused(
         await here.converse(hello(fake))
         [result] = here.asked().results
     assert len(await StoredReminders(store).read(IN_GROUP)) == is_set
-    why = (
-        "not set: here a reminder would count as 21 messages, one for each member, and a user has "
-        "20 a day; "
-    )
+    why = "not set: what is sent here later counts as 21 messages, one for each member, "
     assert result.response.get("error", why).startswith(why)
 
 

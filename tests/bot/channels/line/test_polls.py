@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -50,7 +51,7 @@ async def open_poll(
     async with open_pipeline(store, fake, steps, toolset=tools, **settings) as here:
         line = here.runner.services.channels["line"]
         assert isinstance(line, Line)
-        line.change_pause_s = pause_s
+        line.abilities = replace(line.abilities, change_pause_s=pause_s)
         await here.converse(fake.mention("a poll, please"))
         yield here
 

@@ -70,17 +70,18 @@ async def test_a_model_cannot_call_everybody(
 
 def test_the_threads_of_a_channel_are_one_place(rig: Rig) -> None:
     """A person's facts are the same in all of them; a 1:1 has no threads."""
-    places = {rig.slack.place(Chat("T1", "C1", thread).conversation) for thread in (TS, "2.0", "")}
+    places = {
+        rig.slack.place(Chat("T1", "C1", thread).conversation).id for thread in (TS, "2.0", "")
+    }
     assert places == {"slack:T1:C1"}
-    assert rig.slack.place("slack:T1:D1") == "slack:T1:D1"
+    assert rig.slack.place("slack:T1:D1").id == "slack:T1:D1"
 
 
 async def test_a_notice_is_posted_where_nothing_was_said(fake: SlackFake, rig: Rig) -> None:
     """In the channel itself; a second attempt finds the first one."""
-    conversation, address = rig.slack.notice_target(CHANNEL)
     for attempt in (1, 2):
-        notice = Delivery("notice_1", "notice_1", Reply("Look!"), address, attempt)
-        await rig.slack.deliver(conversation, notice, ours)
+        notice = Delivery("notice_1", "notice_1", Reply("Look!"), attempts=attempt)
+        await rig.slack.deliver(f"slack:notices:{CHANNEL}", notice, ours)
     assert [(posted["channel"], posted.get("thread_ts")) for posted in fake.posted] == [
         (CHANNEL, None)
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ class PollPipeline(SlackPipeline):
         steps = [Step(calls=(ToolCall("c1", "start_poll", arguments),)), Step("Please vote.")]
         tools = ToolMap([ValidatedTool(StartPoll(), *read_schemas("start_poll"))])
         super().__init__(store, fake, steps, tools, **settings)
-        self.slack.change_pause_s = 0
+        self.slack.abilities = replace(self.slack.abilities, change_pause_s=0)
 
     def pressed(self, action: str, channel: str = CHANNEL, **fields: Any) -> bytes:
         """A press of a button of the poll as it stands there."""

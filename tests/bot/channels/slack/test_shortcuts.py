@@ -180,7 +180,7 @@ async def test_a_reminder_that_is_made_there_reads_nothing_again(fake: SlackFake
         "partial": True,
     }
     first = arrival("What is new?", quoted_channel=CHANNEL, quoted_thread=TS, **once)
-    lasting = rig.slack.lasting(first.address)
+    lasting = rig.slack.validity(first.address).later
     assert await rig.slack.enrich(THREAD, [replace(first, address=lasting)], is_new=False)
     assert fake.called("conversations.replies") == []
     assert read_address(lasting) == Address(CHANNEL, TS, TS)

@@ -81,8 +81,9 @@ async def test_after_45_seconds_the_token_brings_a_button(
 async def test_the_first_45_seconds_of_a_token_are_the_answers(rig: Rig) -> None:
     """Then it is the button's, until its minute is over."""
     addresses = [write_address(rig.address("token", age_s)) for age_s in (0, 44, 45, 59, 60)]
-    assert [rig.line.time_left(address) for address in addresses] == [45, 1, 0, -14, None]
-    assert ["token" in rig.line.current(address) for address in addresses] == [
+    found = [rig.line.validity(address) for address in addresses]
+    assert [one.left_s for one in found] == [45, 1, 0, -14, None]
+    assert ["token" in one.now for one in found] == [
         True,
         True,
         False,

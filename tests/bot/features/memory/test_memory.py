@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 from redis.asyncio import Redis
 
-from bot.channels import InboundEvent
+from bot.channels import InboundEvent, Place
 from bot.commands import number_in
 from bot.features.memory.facts_message import FEW, facts_message
 from bot.features.memory.store import Fact, PersonFacts
@@ -31,8 +31,8 @@ ROOM, THREADS = "mailbox:group-0001", ("mailbox:channel:t1", "mailbox:channel:t2
 class Threads(Mailbox):
     """A channel whose conversations are threads of one place."""
 
-    def place(self, conversation: str) -> str:
-        return conversation.rpartition(":")[0] if conversation in THREADS else conversation
+    def place(self, conversation: str) -> Place:
+        return Place(conversation.rpartition(":")[0] if conversation in THREADS else conversation)
 
 
 def memory_tools() -> ToolMap:

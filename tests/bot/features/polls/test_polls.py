@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bot.channels import ButtonCard, InboundEvent, Reply
+from bot.channels import Abilities, ButtonCard, InboundEvent, Reply
 from bot.commands import SpokenCommands
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.features.polls.feature import Polls
@@ -132,13 +132,13 @@ async def test_a_pause_delays_what_shows_votes(store: Store) -> None:
     """The lease is given back meanwhile; the next change is shown with it."""
     harness = talk(store, *started({}))
     poll = await first_poll(harness)
-    harness.box.change_pause_s = 60
+    harness.box.abilities = Abilities(change_pause_s=60)
     for number, author in enumerate(("u2", "u3", "u4")):
         await harness.intake(HERE, pressing(poll, 1, author, f"p{number}"))
         await harness.runner.process(HERE)
     shown = [counts_of(one.reply.card) for one in harness.box.delivered if one.reply.card]
     assert shown == [["", ""], ["1", "0"]]
-    harness.box.change_pause_s = 0
+    harness.box.abilities = Abilities()
     await harness.runner.process(HERE)
     assert counts_of(harness.box.delivered[-1].reply.card) == ["3", "0"]
     assert await store.outbox.read(HERE) == []

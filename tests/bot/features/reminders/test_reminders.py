@@ -11,7 +11,7 @@ import structlog
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
-from bot.channels import InboundEvent
+from bot.channels import InboundEvent, Reach
 from bot.errors import DeliverOnPress, DeliveryRefused, ModelError
 from bot.features.reminders.clock import LATE_S, READ_LIMIT, ReminderClock
 from bot.features.reminders.outcomes import note_refusal
@@ -367,8 +367,8 @@ async def test_nobody_has_more_than_twenty_wherever_they_are(store: Store, redis
 class Mute(Mailbox):
     """A place where nothing can be sent later."""
 
-    async def refuses_reminders(self, conversation: str) -> str:
-        return "nothing can be sent here later"
+    async def reach(self, conversation: str, person: str) -> Reach:
+        return Reach("press", "nothing can be sent here later")
 
 
 async def test_where_nothing_can_be_sent_nothing_is_promised(store: Store) -> None:
