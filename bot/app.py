@@ -28,7 +28,13 @@ from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
 from bot.channels.line.doctor import set_up
-from bot.channels.registry import CHANNELS, ChannelEntry, channel_checks, open_channels
+from bot.channels.registry import (
+    CHANNELS,
+    ChannelEntry,
+    channel_checks,
+    open_channels,
+    open_to_everybody,
+)
 from bot.checks import CheckResult
 from bot.errors import SettingsError, StoreUnavailable
 from bot.features.registry import load_features
@@ -40,7 +46,6 @@ from bot.pipeline.alerts import Alerts
 from bot.pipeline.features import Features
 from bot.pipeline.history import read_history
 from bot.pipeline.journal import read_open_card
-from bot.pipeline.overviews import PersonalOverviews
 from bot.pipeline.refusals import Refusals
 from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import ConversationRunner, build
@@ -250,6 +255,8 @@ async def open_runtime(
         start=start,
         features=load_features(),
     )
+    if not only_console:
+        check_limits(settings, runner.services.features, registry)
     intake = _intake(runner.services)
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
     console = _console(services, refusals, signed, runner.services.features)
@@ -259,7 +266,7 @@ async def open_runtime(
             host = _host(services, refusals, alerts, signed, runner.services, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
             alerts.connect(channels)
-        await stack.enter_async_context(aclosing(runner.services.budgets))
+        await stack.enter_async_context(aclosing(runner.services.features))
         await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.cancellations.listen())
@@ -327,9 +334,9 @@ def _host(
         files=signed,
         clock=store.clock,
         days=settings.history_days,
-        overviews=PersonalOverviews(conversations),
+        overviews=conversations.features,
         find_conversation=store.inbox.find_conversation,
-        uses=conversations.budgets,
+        may_use=conversations.features.may_use,
     )
 
 
@@ -444,6 +451,20 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         Mount("/", routes=guarded, middleware=[guard]),
     ]
     return Starlette(routes=routes)
+
+
+def check_limits(
+    settings: Settings, features: Features, registry: Sequence[ChannelEntry] = CHANNELS
+) -> None:
+    """Check that a feature limits what strangers may use, if they can write.
+
+    Raises:
+        SettingsError: none does.
+    """
+    if not features.admits and (labels := open_to_everybody(settings, registry)):
+        where = f"on {' and '.join(labels)} strangers may use as much as they like"
+        fix = "add limits to bot/features/registry.py, or name here who may write"
+        raise SettingsError("ALLOWED_USERS", f"{where}; {fix}")
 
 
 async def check_format(store: Store, settings: Settings) -> None:

@@ -131,7 +131,6 @@ class ToolContext:
         idempotency_key: the same when a call is repeated after a crash.
         deadline: ``time.monotonic()`` seconds by which the call must end.
         find_store: finds what features keep for the user and this place; see ``store``.
-        uses: None on the command line, where nothing is counted.
         newest_picture: type and content of the newest picture of the conversation, sent or made;
             None if there is none.
         shows_pictures: people see the pictures among the call's files, and not only their words.
@@ -147,7 +146,6 @@ class ToolContext:
     idempotency_key: str
     deadline: float
     find_store: FindStore = find_no_store
-    uses: Uses | None = None
     newest_picture: Callable[[], Awaitable[tuple[str, bytes] | None]] = no_picture
     shows_pictures: bool = True
 
@@ -367,11 +365,8 @@ class ValidatedTool:
             ToolError: it is one too many, or the store does not answer.
         """
         name, limit = self.definition.name, self._per_day
-        if (
-            limit
-            and context.uses
-            and not await context.uses.take(name, limit, context.idempotency_key)
-        ):
+        uses = context.store(Uses) if limit else None
+        if uses and not await uses.take(name, limit, context.idempotency_key):
             raise ToolError(USED_UP.format(name=name, limit=limit))
 
     async def _in_time(self, arguments: dict[str, Any], context: ToolContext, budget: float) -> Any:

@@ -224,7 +224,6 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         time_zone=context.time_zone,
         idempotency_key=f"{turn.turn_id}:{call.id}",
         deadline=turn.deadline,
-        uses=context.stores.uses,
         find_store=context.stores.find,
         newest_picture=turn.newest_picture,
         shows_pictures=context.shows_pictures,

@@ -34,7 +34,7 @@ from bot.transcript import (
     without_quotes,
 )
 from toolset.shown import ModelUse, ToolFile
-from toolset.stores import FindStore, Uses, find_no_store
+from toolset.stores import FindStore, find_no_store
 from toolset.tool import ToolDefinition
 
 NOBODY = Author()
@@ -154,7 +154,6 @@ class ToolStores:
     """What the tools of a turn may keep for the asker and the place; that of features by class."""
 
     files: KeepFiles | None = None
-    uses: Uses | None = None
     find: FindStore = find_no_store
 
 

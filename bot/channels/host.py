@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -139,7 +139,7 @@ class KeptItem(NamedTuple):
 
 
 class KeptSection(NamedTuple):
-    """What one feature keeps for a person.
+    """What one feature shows a person about themselves.
 
     Attributes:
         empty: stands there where there are no items.
@@ -153,29 +153,21 @@ class KeptSection(NamedTuple):
     items: Sequence[KeptItem]
 
 
-class Overview(NamedTuple):
-    """What one person has used today, and what is kept for them.
-
-    Attributes:
-        usage: sentences of the catalogue.
-    """
-
-    usage: str
-    sections: Sequence[KeptSection]
-
-
 class Overviews(Protocol):
-    """Reads and deletes what is kept for a person, wherever they talk to the bot.
+    """Shows and deletes what a person has used today, and what is kept for them, wherever they talk
+    to the bot.
 
     Every method raises ``StoreUnavailable`` if the store does not answer. The person is the author
     of ``event``, whose profile gives language and time zone; ``conversation`` is their 1:1.
     """
 
-    async def read(self, conversation: str, event: InboundEvent) -> Overview:
+    async def overview(self, conversation: str, event: InboundEvent) -> Sequence[KeptSection]:
         """Everything, as it is now."""
         ...
 
-    async def delete(self, conversation: str, event: InboundEvent, action: str, key: str) -> bool:
+    async def delete_kept(
+        self, conversation: str, event: InboundEvent, action: str, key: str
+    ) -> bool:
         """Delete an item; false if the person has none with this key."""
         ...
 
@@ -226,41 +218,31 @@ async def notify_nobody(cause: Any, *, platform: str = "") -> None:
     """Send no alert (``Notify``)."""
 
 
-class DailyUses(Protocol):
-    """Counts what a person uses in a day of something that has a limit of its own; 0 is no limit.
+class DailyUse(NamedTuple):
+    """A person's use of something that has a limit of its own a day.
 
-    Every method raises ``StoreUnavailable`` if the store does not answer.
+    Attributes:
+        what: a word of ours.
+        limit: 0 is none.
+        key: is counted once; empty: nothing is counted, only compared.
+        amount: counts as so many uses, all of them or none.
     """
 
-    async def may_use(
-        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
-    ) -> bool:
-        """Count so many uses, once for each key, if all of them are within the limit; whether they
-        are."""
-        ...
-
-    async def could_use(
-        self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1
-    ) -> bool:
-        """The same without counting."""
-        ...
+    what: str
+    limit: int
+    conversation: str
+    author: str
+    key: str = ""
+    amount: int = 1
 
 
-class UncountedUses:
-    """Allows everything (``DailyUses``)."""
-
-    async def may_use(
-        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
-    ) -> bool:
-        return True
-
-    async def could_use(
-        self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1
-    ) -> bool:
-        return True
+# Whether the use is within its limit; raises ``StoreUnavailable``.
+MayUse = Callable[[DailyUse], Awaitable[bool]]
 
 
-UNCOUNTED_USES = UncountedUses()
+async def allow_use(use: DailyUse) -> bool:
+    """Allow everything (``MayUse``)."""
+    return True
 
 
 Listens = Callable[[], AbstractAsyncContextManager[None]]
@@ -284,7 +266,7 @@ class Host:
         days: how long conversations are kept.
         overviews: None: only checks run.
         find_conversation: of a message, for events that do not name it.
-        uses: counts what has a limit a day.
+        may_use: counts what has a limit a day.
     """
 
     accept: Accept
@@ -301,4 +283,4 @@ class Host:
     days: int = 30
     overviews: Overviews | None = None
     find_conversation: FindConversation = find_no_conversation
-    uses: DailyUses = UNCOUNTED_USES
+    may_use: MayUse = allow_use

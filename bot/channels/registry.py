@@ -104,6 +104,15 @@ def describe_channels(settings: Settings, registry: Registry = CHANNELS) -> list
     return [entry.package.describe(config) for entry, config in _configs(settings, registry)]
 
 
+def open_to_everybody(settings: Settings, registry: Registry = CHANNELS) -> list[str]:
+    """The labels of the channels that are on, and where ALLOWED_USERS names nobody."""
+    return [
+        entry.label
+        for entry, config in _configs(settings, registry)
+        if config.is_on and not getattr(config, "allowed_users", ())
+    ]
+
+
 @asynccontextmanager
 async def open_channels(
     settings: Settings, host: Host, registry: Registry = CHANNELS

@@ -24,17 +24,15 @@ from bot.checks import CheckResult
 from bot.cli.add_api import steps_for_api, write_api
 from bot.cli.as_typed import as_typed
 from bot.cli.new_tool import next_steps, own_folder, write_tool
-from bot.clock import Days
 from bot.commands import SpokenCommands
 from bot.errors import BadInput, TurnFailed
-from bot.ops import dead_letters, usage
+from bot.ops import dead_letters
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import accept, wait_for
 from bot.ops.startup import start_report
 from bot.ops.variable_names import check_names
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
-from bot.prices import load_prices
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.reports import print_checks, print_table
@@ -269,31 +267,6 @@ def add_openapi(
     ids = [one.strip() for text in only for one in text.split(",") if one.strip()]
     path, api = write_api(source, ids, name=name, server=server, folder=chosen)
     print(as_typed(steps_for_api(path, api, tools_dir)))
-
-
-def show_usage(days: int, *, as_json: bool) -> None:
-    """Print the cost of the last days, and the users and conversations with the highest use."""
-    config = _prepare("ERROR")
-
-    async def read() -> usage.Report:
-        async with app.open_store_of(config) as store:
-            return await usage.report(store, Days(config.timezone).latest(days), load_prices())
-
-    report = uvloop.run(read())
-    if as_json:
-        print(encode(report).decode())
-        return
-    print_table(("day", "model", *usage.KINDS, "USD"), usage.rows(report.lines))
-    heavy = [("user", one.name, f"{one.tokens:,}") for one in report.users]
-    heavy += [("conversation", one.name, f"{one.tokens:,}") for one in report.conversations]
-    if heavy:
-        print(flush=True)
-        print_table(("most tokens", "", "tokens"), heavy)
-    money = f"about {report.usd:.2f} USD in {days} days"
-    print(
-        f"{money}, estimated with prices of {report.prices_as_of} ({report.prices_source})",
-        file=sys.stderr,
-    )
 
 
 def read_store(read: Callable[[Settings, Store], Awaitable[T]]) -> T:

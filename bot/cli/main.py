@@ -1,4 +1,4 @@
-"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | usage | eval | doctor``.
+"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | eval | doctor``.
 
 The commands import ``bot.cli.commands`` when they run: its imports take a second, and ``--help``
 needs none of them.
@@ -303,17 +303,6 @@ def openapi(
     from bot.cli import commands
 
     commands.add_openapi(source, only, name=name, server=server, folder=folder)
-
-
-@cli.command()
-def usage(
-    days: Annotated[int, typer.Option(min=1, max=35, help="How many days, today included.")] = 7,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Show tokens and estimated cost by day and model, and who has used most."""
-    from bot.cli import commands
-
-    commands.show_usage(days, as_json=as_json)
 
 
 @cli.command("eval")

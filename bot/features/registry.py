@@ -1,7 +1,7 @@
 """The list of features.
 
 The order is that in which their hooks are called: a later one sees what an earlier one has made of
-an answer or a delivery.
+an answer or a delivery. ``limits`` is first on the page about a person.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
 
 FEATURES: tuple[str, ...] = (
+    "limits",
     "feedback",
     "polls",
     "lists",

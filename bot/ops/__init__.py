@@ -1,1 +1,1 @@
-"""What an operator uses: the doctor, dead letters, usage, what start-up says."""
+"""What an operator uses: the doctor, dead letters, what start-up says."""

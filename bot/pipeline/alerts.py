@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
 
 import structlog
 
@@ -16,26 +15,9 @@ from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
 
-Cause = Literal[
-    "tokens_low",
-    "tokens_used_up",
-    "key_refused",
-    "model_unknown",
-    "model_unfit",
-    "rate_limited",
-    "server_tools_refused",
-    "dead_letters",
-    "reminder_ended",
-    "store_full",
-    "webhooks_refused",
-    "line_month_low",
-    "line_month",
-    "token_refused",
-]
-
 # Failures of turns that only the operator can fix: the cause of the alert, by the key of the
 # apology.
-ALARMING: Mapping[str, Cause] = {
+ALARMING: Mapping[str, str] = {
     "key_refused": "key_refused",
     "model_unknown": "model_unknown",
     "model_unfit": "model_unfit",
@@ -73,11 +55,12 @@ class Alerts:
         """Send alerts through the operator's channel from now on, if it is one of these."""
         self._channel = channels.get(self._platform)
 
-    async def notice(self, cause: Cause, detail: str = "", *, platform: str = "") -> None:
+    async def notice(self, cause: str, detail: str = "", *, platform: str = "") -> None:
         """Send an alert, unless its cause had one today. Never raises.
 
         Args:
-            detail: for the sentence of the catalogue, table ``alert``.
+            cause: a key of the catalogue's table ``alert``.
+            detail: for its sentence.
             platform: the channel that fails; a notice that would go through it is only logged.
         """
         day = self._days.today

@@ -39,13 +39,11 @@ from bot.pipeline.file_text import FileReader
 from bot.pipeline.files import ToolFiles
 from bot.pipeline.history import HistoryWindow
 from bot.pipeline.journal import RESPONSE, RESULT, STARTED, ApprovalRequest, Step
-from bot.pipeline.limits import Standing
 from bot.pipeline.media import TurnMedia
 from bot.pipeline.prepare import InboundMessages
 from bot.pipeline.select import parse
 from bot.pipeline.services import Services
 from bot.pipeline.sources import source_lists
-from bot.pipeline.uses import ToolUses
 from bot.pipeline.waiting import tell_of_waiting
 from bot.safe_text.links import LinkFilter
 from bot.store import JournalledTurn, Lease
@@ -84,7 +82,6 @@ class Attempt:
     Attributes:
         quietly: show nothing of the answer before it is delivered.
         history_changed: since the turn began.
-        standing: what was used when this attempt admitted its messages.
         begun_at: ``time.monotonic()`` of the attempt.
     """
 
@@ -94,7 +91,6 @@ class Attempt:
     inbound: InboundMessages
     quietly: bool
     history_changed: bool = False
-    standing: Standing | None = None
     begun_at: float = field(default_factory=time.monotonic)
 
     @property
@@ -152,7 +148,7 @@ class ConversationPorts:
     async def spend(self, spending: Spending) -> None:
         if spending.refusal:
             await self._services.alerts.notice("server_tools_refused", spending.refusal)
-        await self._services.budgets.spend(self._attempt.lease.conversation, spending)
+        self._services.features.after_response(self._attempt.lease.conversation, spending)
 
 
 class Answerer:
@@ -285,7 +281,6 @@ class Answerer:
         language = language_for(asked[-1].text, author.locale, defaults.language)
         stores = ToolStores(
             files=ToolFiles(self._store.files, lease.conversation, author.id),
-            uses=ToolUses(self._services.budgets, lease.conversation, author.id),
             find=self._services.features.find_store(request),
         )
         context = TurnContext(
@@ -297,7 +292,7 @@ class Answerer:
             load=media.load,
             tool_choice=choice_in(asked, self._agent.tools),
             commands=self._services.commands,
-            tokens_left=await self._tokens_left(attempt, author.id),
+            tokens_left=await self._services.features.tokens_left(attempt.turn_id, request),
             stores=stores,
             shows_pictures=attempt.channel.abilities.shows_pictures,
             withheld=self._services.texts.get("reply.withheld", language),
@@ -305,15 +300,6 @@ class Answerer:
         ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
         until = time.monotonic() + TURN_S
         return Turn(attempt.turn_id, context, history, asked, ports, deadline=until)
-
-    async def _tokens_left(self, attempt: Attempt, author: str) -> int | None:
-        """What the day has left for the turn; None without a limit."""
-        standing = attempt.standing
-        if standing is None:
-            standing = await self._services.budgets.look_up(
-                attempt.turn_id, attempt.lease.conversation, [author]
-            )
-        return standing.tokens_left(author)
 
     async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
         """Apply one step of the journal to the turn."""

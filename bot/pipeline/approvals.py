@@ -114,7 +114,7 @@ class Approvals:
         self._commands = services.commands
         self._policy = services.policy
         self._reviewers = services.reviewers
-        self._budgets = services.budgets
+        self._features = services.features
         self._language = services.defaults.language  # of texts whose language is unknown
         self._language_of = services.language
 
@@ -269,7 +269,8 @@ class Approvals:
         return tuple(remarks)
 
     async def _spend(self, conversation: str, asker: Author, model: str, usage: Usage) -> None:
-        await self._budgets.spend(conversation, Spending(model, usage, asker, 0, is_first=False))
+        spending = Spending(model, usage, asker, 0, is_first=False)
+        self._features.after_response(conversation, spending)
 
     async def decide(self, lease: Lease, journalled: JournalledTurn, journal: TurnJournal) -> None:
         """Record the first decision in the inbox. Button presses of people who may not decide are

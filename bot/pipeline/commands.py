@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from bot.channels import SAY, Button, InboundEvent, Reply
-from bot.pipeline.admission import Admission
 from bot.pipeline.edits import HistoryEditor
 from bot.pipeline.feature import CommandContext, RunCommand
 from bot.pipeline.services import Services
@@ -37,19 +36,16 @@ class Commands:
         self,
         services: Services,
         editor: HistoryEditor,
-        admission: Admission,
         tools: ToolMap,
     ) -> None:
         self._services = services
         self._editor = editor
-        self._admission = admission
         self._tools = tools
         self.table: dict[str, RunCommand] = {
             "help": self._help,
             "reset": self._reset,
             "forget": self._forget,
             "stop": self._stop,
-            "usage": self._usage,
             **services.features.commands,
         }
 
@@ -125,9 +121,6 @@ class Commands:
         return self.sentence(
             "apology.stopped" if context.ends_turn else "command.stop", context.event
         )
-
-    async def _usage(self, context: CommandContext) -> Reply:
-        return await self._admission.usage(context.lease.conversation, context.event)
 
     def _language(self, event: InboundEvent) -> str:
         return self._services.language(event)

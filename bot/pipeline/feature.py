@@ -9,9 +9,18 @@ from typing import Any, NamedTuple
 
 from starlette.routing import BaseRoute
 
-from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, KeptSection, Reply
+from bot.channels import (
+    Accept,
+    ButtonCard,
+    DailyUse,
+    Delivery,
+    InboundEvent,
+    KeptSection,
+    Reply,
+)
+from bot.pipeline.select import ParsedEvent
 from bot.store import Erase, Lease
-from bot.transcript import Author, Message
+from bot.transcript import Author, Message, Spending
 
 NO_ACTIONS: Mapping[str, Accept] = MappingProxyType({})
 NOTHING_KEPT: Mapping[str, Erase] = MappingProxyType({})
@@ -147,8 +156,33 @@ class Feature:
     routes: Sequence[BaseRoute] = ()
     every: Mapping[int, Work] = NO_WORK
 
-    def prefetch(self, conversation: str, author: str) -> None:
+    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Begin to read what a turn for this author needs, with the request that opens it."""
+
+    async def admit(
+        self, conversation: str, turn_id: str, batch: Sequence[ParsedEvent], result: TurnResult
+    ) -> Sequence[ParsedEvent]:
+        """Those of a turn's events that are answered, the same ones if the turn asks again; what is
+        said of the others is added to the result."""
+        return batch
+
+    async def admit_joining(
+        self, conversation: str, turn_id: str, messages: Sequence[InboundEvent]
+    ) -> int:
+        """How many of these messages of one person may join a turn; the others wait for the
+        next."""
+        return len(messages)
+
+    async def tokens_left(self, turn_id: str, request: TurnRequest) -> int | None:
+        """How many tokens an admitted turn should cost at most; None if that does not matter."""
+        return None
+
+    def after_response(self, conversation: str, spending: Spending) -> None:
+        """Note what a response of a model has cost. Never raises."""
+
+    async def may_use(self, use: DailyUse) -> bool:
+        """Whether somebody may use what has a limit a day."""
+        return True
 
     def help(self, conversation: str, language: str) -> str:
         """A line of the answer to /help there; may be empty."""
@@ -261,6 +295,9 @@ class Feature:
 
     async def run(self) -> None:
         """Run beside the workers of each process; never returns."""
+
+    async def aclose(self) -> None:
+        """End what runs beside turns, as the process ends."""
 
     def announce(self, event: InboundEvent, refusal: str) -> Reply | None:
         """What is said of an event that the feature itself has put into the inbox at its time

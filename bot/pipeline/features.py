@@ -9,7 +9,15 @@ from typing import Any
 
 from starlette.routing import BaseRoute
 
-from bot.channels import Accept, ButtonCard, Delivery, InboundEvent, KeptSection, Reply
+from bot.channels import (
+    Accept,
+    ButtonCard,
+    DailyUse,
+    Delivery,
+    InboundEvent,
+    KeptSection,
+    Reply,
+)
 from bot.pipeline.feature import (
     AnsweredTurn,
     Feature,
@@ -20,8 +28,9 @@ from bot.pipeline.feature import (
     Work,
 )
 from bot.pipeline.periodic import repeat
+from bot.pipeline.select import ParsedEvent
 from bot.store import Erase, Lease, Store
-from bot.transcript import SCHEDULED_ID, Message
+from bot.transcript import SCHEDULED_ID, Message, Spending
 from toolset.stores import FindStore
 
 HOOKS = [name for name in vars(Feature) if callable(getattr(Feature, name)) and name[0] != "_"]
@@ -78,10 +87,54 @@ class Features:
 
         return find
 
-    def prefetch(self, conversation: str, author: str) -> None:
+    @property
+    def admits(self) -> bool:
+        """Whether one of them limits what is answered."""
+        return bool(self._by_hook["admit"])
+
+    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """See ``Feature.prefetch``."""
         for feature in self._by_hook["prefetch"]:
-            feature.prefetch(conversation, author)
+            feature.prefetch(turn_id, conversation, author)
+
+    async def admit(
+        self, conversation: str, turn_id: str, batch: Sequence[ParsedEvent], result: TurnResult
+    ) -> list[ParsedEvent]:
+        """See ``Feature.admit``."""
+        for feature in self._by_hook["admit"]:
+            batch = await feature.admit(conversation, turn_id, batch, result)
+        return list(batch)
+
+    async def admit_joining(
+        self, conversation: str, turn_id: str, messages: Sequence[InboundEvent]
+    ) -> int:
+        """See ``Feature.admit_joining``."""
+        number = len(messages)
+        for feature in self._by_hook["admit_joining"]:
+            number = await feature.admit_joining(conversation, turn_id, messages[:number])
+        return number
+
+    async def tokens_left(self, turn_id: str, request: TurnRequest) -> int | None:
+        """See ``Feature.tokens_left``."""
+        found = [await one.tokens_left(turn_id, request) for one in self._by_hook["tokens_left"]]
+        return min((left for left in found if left is not None), default=None)
+
+    def after_response(self, conversation: str, spending: Spending) -> None:
+        """See ``Feature.after_response``."""
+        for feature in self._by_hook["after_response"]:
+            feature.after_response(conversation, spending)
+
+    async def may_use(self, use: DailyUse) -> bool:
+        """See ``Feature.may_use``."""
+        for feature in self._by_hook["may_use"]:
+            if not await feature.may_use(use):
+                return False
+        return True
+
+    async def aclose(self) -> None:
+        """See ``Feature.aclose``."""
+        for feature in self._by_hook["aclose"]:
+            await feature.aclose()
 
     async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> list[Message]:
         """See ``Feature.before_model``."""

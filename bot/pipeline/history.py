@@ -17,9 +17,9 @@ import structlog
 from bot.agent.turn import NOBODY
 from bot.clock import now_ms
 from bot.errors import LeaseLost, ModelError, StoreUnavailable
-from bot.pipeline.limits import Budgets
+from bot.pipeline.services import Services
 from bot.pipeline.summarizer import Summarizer, summary_text
-from bot.providers import TOKEN_BYTES, ModelResponse, Provider
+from bot.providers import TOKEN_BYTES, ModelResponse
 from bot.store import Lease, Store, StoredHistory
 from bot.transcript import (
     SUMMARY_ID,
@@ -75,7 +75,6 @@ class HistoryWindow:
     """Loads the history of a request, and summarises older turns when it grows too long.
 
     Args:
-        provider: its ``window`` bounds the history.
         summarizer: None: older turns are left out.
         tokens: of the history in a request, at most.
         clock: monotonic seconds.
@@ -86,17 +85,15 @@ class HistoryWindow:
 
     def __init__(
         self,
-        store: Store,
-        provider: Provider,
+        services: Services,
         summarizer: Summarizer | None,
-        budgets: Budgets,
         tokens: int,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._store = store
-        self._provider = provider
+        self._store = services.store
+        self._provider = services.provider
         self._summarizer = summarizer
-        self._budgets = budgets
+        self._features = services.features
         self._tokens = tokens
         self._clock = clock
         self.writing: dict[str, asyncio.Task[None]] = {}
@@ -183,7 +180,7 @@ class HistoryWindow:
     ) -> ModelResponse:
         written = await summarizer.write(before.text if before else "", messages_of(older))
         spending = Spending(written.model, written.usage, NOBODY, messages=0, is_first=False)
-        await self._budgets.spend(conversation, spending)
+        self._features.after_response(conversation, spending)
         return written
 
     async def _put(

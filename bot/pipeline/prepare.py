@@ -220,13 +220,8 @@ class InboundMessages:
             if entry.kind == ARRIVAL and one.event.message.id not in self.decisions:
                 messages.append(one.event)
         if messages and not any(one.is_stop for _, one in joining):
-            first = messages[0]
-            number = await self._services.budgets.admit_joining(
-                f"{self._turn_id} {first.message.id}",
-                self._lease.conversation,
-                first.author_id,
-                len(messages),
-            )
+            admit = self._services.features.admit_joining
+            number = await admit(self._lease.conversation, self._turn_id, messages)
             later = {event.message.id for event in messages[number:]}
             joining = [each for each in joining if each[1].event.message.id not in later]
             joining = _without_changes_of(later, joining)

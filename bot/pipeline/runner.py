@@ -20,7 +20,6 @@ from bot.pipeline.deliver import OutboxRelay, Progress
 from bot.pipeline.feature import Feature
 from bot.pipeline.features import Features
 from bot.pipeline.history import READ_TURNS, HistoryWindow
-from bot.pipeline.limits import Budgets
 from bot.pipeline.renewals import Renewals
 from bot.pipeline.review import Reviewers
 from bot.pipeline.services import ConversationSettings, Services, Start
@@ -113,8 +112,7 @@ class ConversationRunner:
         turn_id = "" if self.closing else new_id("turn")
         if author and (channel := self.services.channel(conversation)) is not None:
             channel.prefetch(conversation, author)
-            self.services.features.prefetch(conversation, author)
-            self.services.budgets.prefetch(turn_id, conversation, author)
+            self.services.features.prefetch(turn_id, conversation, author)
         return await self._store.journal.open(conversation, turn_id, READ_TURNS)
 
     async def _release(self, lease: Lease, wakeup: NextWakeup) -> bool:
@@ -201,10 +199,6 @@ def build(
     language, days = options.defaults.language, options.days
     alerts = alerts or Alerts(store, texts, days, language, options.alert_to)
     alerts.connect(channels)
-    budgets = Budgets(store, options.limits, days, alerts, metrics)
-    window = HistoryWindow(
-        store, agent.provider, summarizer, budgets, tokens=options.history_tokens, clock=clock
-    )
     services = Services(
         store=store,
         provider=agent.provider,
@@ -213,7 +207,8 @@ def build(
         commands=SpokenCommands(texts),
         metrics=metrics,
         alerts=alerts,
-        budgets=budgets,
+        days=days,
+        limits=options.limits,
         defaults=options.defaults,
         policy=options.policy,
         reviewers=reviewers or Reviewers({}, "", metrics),
@@ -221,6 +216,7 @@ def build(
         start=start,
     )
     services.features.install(feature(services) for feature in features)
+    window = HistoryWindow(services, summarizer, tokens=options.history_tokens, clock=clock)
     cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)

@@ -1,5 +1,4 @@
-"""What the services of conversations share: store, channels, texts, budgets, and the operator's
-settings."""
+"""What the services of conversations share: store, channels, texts, and the operator's settings."""
 
 from __future__ import annotations
 
@@ -13,7 +12,6 @@ from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.pipeline.alerts import Alerts
 from bot.pipeline.features import Features
-from bot.pipeline.limits import Budgets, Limits
 from bot.pipeline.review import Reviewers
 from bot.providers import Provider
 from bot.settings import Settings
@@ -28,7 +26,6 @@ Start = Callable[[str, str], None]
 Mode = Literal["ask", "auto_reject", "auto_approve"]
 ReviewMode = Literal["advise", "veto", "decide"]
 UTC = Days("UTC")
-UNLIMITED = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +83,32 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one day; 0 means no limit."""
+
+    bot_tokens: int = 0
+    user_tokens: int = 0
+    user_messages: int = 0
+    conversation_tokens: int = 0
+    conversation_messages: int = 0
+    user_forgets: int = 10  # each scans all keys of the store
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        """Read them from all settings."""
+        return cls(
+            settings.daily_token_limit,
+            settings.daily_user_tokens,
+            settings.daily_user_messages,
+            settings.daily_conversation_tokens,
+            settings.daily_conversation_messages,
+        )
+
+
+UNLIMITED = Limits()
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationSettings:
     """The operator's settings for conversations.
 
@@ -121,6 +144,7 @@ class Services:
 
     Attributes:
         channels: all channels that are on, by name.
+        days: the calendar of limits and alerts.
     """
 
     store: Store
@@ -130,7 +154,8 @@ class Services:
     commands: SpokenCommands
     metrics: Metrics
     alerts: Alerts
-    budgets: Budgets
+    days: Days
+    limits: Limits
     defaults: Defaults
     policy: Policy
     reviewers: Reviewers

@@ -17,7 +17,6 @@ from bot.channels import Channel, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
 from bot.commands import FORGETS
 from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
-from bot.pipeline.admission import Admission
 from bot.pipeline.answer import Answerer, Attempt, own_message
 from bot.pipeline.approvals import Approvals
 from bot.pipeline.cancellation import CancelRegistry
@@ -81,8 +80,7 @@ class TurnRunner:
             features=services.features,
         )
         self._approvals = Approvals(services)
-        self._admission = Admission(services)
-        self._commands = Commands(services, self._editor, self._admission, agent.tools)
+        self._commands = Commands(services, self._editor, agent.tools)
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
     async def take(
@@ -244,23 +242,21 @@ class TurnRunner:
     ) -> None:
         """Run a command, or have a message answered, and leave the turn under way as it is."""
         event, command, _ = parsed
-        admitted = await self._admission.admit(lease.conversation, turn_id, [parsed])
-        replies = [one.reply for one in admitted.replies]
-        if admitted.events and command:
-            replies = [
-                await self._commands.run(command, CommandContext(lease, event, ends_turn=False))
-            ]
-        elif admitted.events:
-            features = self._services.features
-            answer = await features.answer_overheard(lease.conversation, [event])
-            replies = [one.reply for one in answer.replies]
+        features, result = self._services.features, TurnResult()
+        if await features.admit(lease.conversation, turn_id, [parsed], result):
+            if command:
+                context = CommandContext(lease, event, ends_turn=False)
+                result.say(await self._commands.run(command, context), event.address)
+            else:
+                result = await features.answer_overheard(lease.conversation, [event])
         sent = b""
-        if replies:
+        if result.replies:
+            reply = result.replies[0].reply
             delivery = Delivery(
                 new_id("reply"),
                 turn_id,
-                replies[0],
-                await self._services.current_address(lease, event, replies[0]),
+                reply,
+                await self._services.current_address(lease, event, reply),
                 asker=event.author_id,
                 answers=() if command else (event.message.id,),
             )
@@ -376,12 +372,8 @@ class TurnRunner:
         if attempt.journalled.is_reopened:
             # The turn's messages have been admitted, and an edit is no message.
             return batch
-        conversation, turn_id = attempt.lease.conversation, attempt.turn_id
-        admitted = await self._admission.admit(conversation, turn_id, batch)
-        attempt.standing = admitted.standing
-        result.messages += tuple(admitted.messages)
-        result.replies += admitted.replies
-        return admitted.events
+        conversation, admit = attempt.lease.conversation, self._services.features.admit
+        return await admit(conversation, attempt.turn_id, batch, result)
 
     async def _commit(
         self,

@@ -14,7 +14,6 @@
     schedule        values of a feature that are due at a time
     files           of tool calls, for a day
     kv              small values with a lifetime
-    budget          counters of a day
     tool_pins       what MCP servers said of their tools
     belongings      the index of what belongs to a person or a place
     personal_data   what the index names, for /forget me
@@ -42,7 +41,6 @@ from typing import Any
 
 from bot.settings import CONNECTIONS
 from bot.store.belongings import Belongings
-from bot.store.budget import Budget, Counter, Day, Scope, Spent, Totals, Unit
 from bot.store.clients import ANSWER_S, Client, ask, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
@@ -93,8 +91,6 @@ __all__ = [
     "Accepted",
     "Bound",
     "Condition",
-    "Counter",
-    "Day",
     "DeadLetter",
     "DeadLetters",
     "Depths",
@@ -111,16 +107,12 @@ __all__ = [
     "Opened",
     "ReopenedTurn",
     "Schedule",
-    "Scope",
     "ServerFacts",
     "ShownQuestion",
-    "Spent",
     "Store",
     "StoredFile",
     "StoredHistory",
     "ToolPins",
-    "Totals",
-    "Unit",
     "ask",
     "open_store",
     "shard_of",
@@ -205,7 +197,6 @@ class Store:
         self.tool_pins = ToolPins(client, scripts)
         self.files = Files(client, scripts, files_bytes)
         self.personal_data = PersonalData(client, belongings)
-        self.budget = Budget(client, scripts, self.prefetches)
         self.live = live
         self.memory = StoreMemory(client)
 

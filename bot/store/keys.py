@@ -21,8 +21,6 @@ WORK_S = 7 * DAY_S  # inbox, journal, outbox and kept deliveries
 INDEX_S = 8 * DAY_S  # due index; longer than WORK_S
 SCHEDULED_S = 7 * DAY_S  # values of a schedule and their index, after their latest time
 DEAD_S = 30 * DAY_S
-SPENT_S = 2 * DAY_S  # counters of a day; by then it has ended in every time zone
-TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
 FILES_S = DAY_S  # files of tool calls
 FILES_KEY_S = 2 * DAY_S  # what their addresses are signed with, after its last use
 KEPT = 20  # deliveries of one conversation, the newest
@@ -201,19 +199,6 @@ def history_pattern() -> str:
 
 def conversation_of(history_key: str) -> str:
     return history_key.partition("}:history:")[2]
-
-
-def spent_key(day: str, scope: str, name: str) -> str:
-    """A day's counter. It holds only a digest of the name, because it stays after ``/forget
-    me``."""
-    return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}spent:{day}:{scope}:{_digest(name)[:16]}"
-
-
-def totals_keys(day: str) -> tuple[str, str, str]:
-    """The whole bot's counters of a day, the ranking of users, the ranking of conversations; all in
-    one slot."""
-    prefix = f"{_shard_prefix(crc32(b'totals') % SHARDS)}totals:{day}"
-    return prefix, f"{prefix}:users", f"{prefix}:conversations"
 
 
 def due_indexes() -> list[str]:

@@ -21,11 +21,10 @@ from bot.live_events import LiveEvent
 from bot.pipeline.accept import Intake
 from bot.pipeline.history import read_history
 from bot.pipeline.journal import read_open_question
-from bot.pipeline.limits import Limits
 from bot.pipeline.questions import Question, card_of
 from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import build
-from bot.pipeline.services import ConversationSettings, Policy
+from bot.pipeline.services import ConversationSettings, Limits, Policy
 from bot.pipeline.summarizer import Summarizer
 from bot.providers.scripted import Scripted
 from bot.store import Store
@@ -125,7 +124,7 @@ class Harness:
             clock=clock,
             features=load_features(),
         )
-        self.budgets, self.notes = self.runner.services.budgets, self.runner.window
+        self.notes = self.runner.window
         services = self.runner.services
         self.intake = Intake(
             store, process_later, services.commands, self.metrics, services.features

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.pipeline.limits import Limits
+from bot.pipeline.services import Limits
 from bot.prices import counted_tokens, load_prices
 from bot.settings import load
 from bot.transcript import Usage

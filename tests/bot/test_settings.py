@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from bot.channels.registry import check_channels
 from bot.errors import SettingsError
 from bot.ops.startup import start_report
-from bot.pipeline.limits import Limits
+from bot.pipeline.services import Limits
 from bot.providers import ollama, openai
 from bot.providers.registry import check_models
 from bot.settings import Settings, config_beside, load, tool_config

@@ -22,7 +22,6 @@ from bot.features.memory.tools import Remember
 from bot.features.registry import load_features
 from bot.features.reminders.tools import SetReminder
 from bot.pipeline.accept import Intake
-from bot.pipeline.overviews import PersonalOverviews
 from bot.pipeline.runner import build
 from bot.pipeline.services import ConversationSettings, Defaults
 from bot.providers import MediaSupport
@@ -133,7 +132,7 @@ async def open_pipeline(
             catalogue,
             defaults.language,
             listens=nullcontext,
-            overviews=PersonalOverviews(runner.services),
+            overviews=runner.services.features,
             find_conversation=store.inbox.find_conversation,
             files=SignedFiles(store.files, SecretStr(""), "https://kaiwa.test"),
         )

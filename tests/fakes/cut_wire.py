@@ -25,7 +25,7 @@ TOTALS = "totals"  # a transaction on the counters of a day
 JOIN = "join"  # a record that takes entries of the inbox into the turn
 REOPEN = "reopen"  # a transaction that goes on with a committed turn
 # Beside whatever is done, which does not wait for them.
-UNCOUNTED = ("renew", "budget", TOTALS)
+UNCOUNTED = ("renew", "limits.count", TOTALS)
 READS = ("due", "HGET", "LINDEX", "LRANGE", "XRANGE")  # change nothing
 HISTORY_S = 30 * DAY_S
 SCRIPTS = {read_script(name, HISTORY_S).text: name for name in SCRIPT_NAMES}

@@ -5,20 +5,26 @@ from __future__ import annotations
 
 import ssl
 import time
+from typing import Any
 
 import httpx
 
 from tests.fakes.wttr import WttrFake
 from tests.project import NOWHERE
+from toolset.stores import Uses
 from toolset.tool import ToolContext
 from toolset.weather import WeatherConfig
 
 
-class UsesInMemory:
+class UsesInMemory(Uses):
     """The uses of one person (``toolset.stores.Uses``)."""
 
     def __init__(self) -> None:
         self.taken: dict[str, set[str]] = {}
+
+    def find(self, kind: type[Any]) -> Any:
+        """Itself, for ``ToolContext.store``."""
+        return self
 
     async def take(self, tool: str, limit: int, idempotency_key: str) -> bool:
         taken = self.taken.setdefault(tool, set())

@@ -139,9 +139,9 @@ async def test_a_person_has_so_many_a_day(http: httpx.AsyncClient, fake: GeminiF
     for key in ("a", "a", "b"):
         fake.paint(picture())
         assert not (
-            await tool.call(CAT, replace(context(), uses=uses, idempotency_key=key))
+            await tool.call(CAT, replace(context(), find_store=uses.find, idempotency_key=key))
         ).is_error
-    refused = await tool.call(CAT, replace(context(), uses=uses, idempotency_key="c"))
+    refused = await tool.call(CAT, replace(context(), find_store=uses.find, idempotency_key="c"))
     assert (refused, len(fake.requests)) == (
         ToolOutcome.error(USED_UP.format(name="create_image", limit=2)),
         3,

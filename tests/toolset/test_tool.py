@@ -243,7 +243,9 @@ async def test_a_person_may_call_a_tool_so_often_a_day() -> None:
     tool, uses = doer(per_day=2), UsesInMemory()
 
     async def call(key: str, **arguments: Any) -> ToolOutcome:
-        return await tool.call(arguments, replace(context(), uses=uses, idempotency_key=key))
+        return await tool.call(
+            arguments, replace(context(), find_store=uses.find, idempotency_key=key)
+        )
 
     assert (await call("wrong", do=1)).is_error
     assert [await call(key, do="it") for key in ("a", "a", "b")] == [
@@ -255,9 +257,7 @@ async def test_a_person_may_call_a_tool_so_often_a_day() -> None:
 
 async def test_where_nothing_is_counted_there_is_no_limit_of_the_day() -> None:
     """On the command line, and of a tool without one."""
-    assert await doer(per_day=1).call({"do": "it"}, replace(context(), uses=None)) == ToolOutcome(
-        {"done": "yes"}
-    )
+    assert await doer(per_day=1).call({"do": "it"}, context()) == ToolOutcome({"done": "yes"})
     uses = UsesInMemory()
-    await doer().call({"do": "it"}, replace(context(), uses=uses))
+    await doer().call({"do": "it"}, replace(context(), find_store=uses.find))
     assert uses.taken == {}

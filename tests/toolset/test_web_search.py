@@ -142,9 +142,9 @@ async def test_a_person_searches_a_hundred_times_a_day(
     uses = UsesInMemory()
     for number in range(100):
         await uses.take("web_search", 100, f"earlier {number}")
-    last = replace(context(), uses=uses, idempotency_key="earlier 99")
+    last = replace(context(), find_store=uses.find, idempotency_key="earlier 99")
     assert not (await web_search.call({"query": "autumn"}, last)).is_error
-    beyond = replace(context(), uses=uses, idempotency_key="one more")
+    beyond = replace(context(), find_store=uses.find, idempotency_key="one more")
     refused = await web_search.call({"query": "autumn"}, beyond)
     assert refused == ToolOutcome.error(USED_UP.format(name="web_search", limit=100))
     assert len(fake.requests) == 1

@@ -96,7 +96,7 @@ class Line(Channel):
         self._people = People(self._client, host.kv)
         self._formatter = Formatter(host.texts, host.language)
         allowance = Allowance(self._sdk, host.kv, partial(host.notify, platform=self.name))
-        personal = PersonalAllowance(host.uses, config.line_daily_user_pushes)
+        personal = PersonalAllowance(host.may_use, config.line_daily_user_pushes)
         self._sender = Sender(
             self._client, host.kv, allowance, personal, config.line_push, clock=clock
         )

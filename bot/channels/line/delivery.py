@@ -18,7 +18,7 @@ from typing import Literal
 import structlog
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, DailyUses, Delivery, KeyValue, Reach
+from bot.channels import AssertLease, DailyUse, Delivery, KeyValue, MayUse, Reach
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import Address, Chat, LineMessage, Quota
@@ -253,8 +253,8 @@ class PersonalAllowance:
         limit: LINE_DAILY_USER_PUSHES.
     """
 
-    def __init__(self, uses: DailyUses, limit: int) -> None:
-        self._uses = uses
+    def __init__(self, may_use: MayUse, limit: int) -> None:
+        self._may_use = may_use
         self.limit = limit
 
     def ever_covers(self, cost: int) -> bool:
@@ -266,18 +266,16 @@ class PersonalAllowance:
         """Whether today's limit has room for so many messages."""
         if not person:
             return True
-        return await self._uses.could_use(
-            PUSHES, self.limit, chat.conversation, person, amount=cost
-        )
+        use = DailyUse(PUSHES, self.limit, chat.conversation, person, amount=cost)
+        return await self._may_use(use)
 
     async def take(self, cost: int, message: OutboundMessage) -> bool:
         """Count a push, once however often it is tried; whether it is within today's limit."""
         delivery, conversation = message.delivery, message.chat.conversation
         if not delivery.asker:
             return True
-        return await self._uses.may_use(
-            PUSHES, self.limit, delivery.id, conversation, delivery.asker, amount=cost
-        )
+        use = DailyUse(PUSHES, self.limit, conversation, delivery.asker, delivery.id, cost)
+        return await self._may_use(use)
 
 
 _decode_quota = Decoder(Quota).decode

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import structlog
 
-from bot.channels import Host, InboundEvent, KeptItem, KeptSection, Overview, Overviews
+from bot.channels import Host, InboundEvent, KeptItem, KeptSection, Overviews
 from bot.channels.slack import Config
 from bot.channels.slack.blocks import Block, actions, button, context, header, plain, section
 from bot.channels.slack.client import Client
@@ -75,7 +75,7 @@ class Home:
             return
         event = _event(conversation, Author(user))
         kept = action.action_id.removeprefix(PREFIX)
-        await overviews.delete(conversation, event, kept, action.value)
+        await overviews.delete_kept(conversation, event, kept, action.value)
         self._tasks.start(self._publish(conversation, user, pressed.view.hash))
 
     def _forget_me(self, conversation: str, pressed: ViewPress) -> InboundEvent:
@@ -125,13 +125,11 @@ class Home:
         language = preferred_language(person.locale, self._host.language)
         if not self._config.allows_user(person.id):
             return [section(self._host.texts.get("slack.not_allowed", language))]
-        shown = await overviews.read(conversation, _event(conversation, person))
+        shown = await overviews.overview(conversation, _event(conversation, person))
         return list(self._tab(shown, language))
 
-    def _tab(self, shown: Overview, language: str) -> Iterator[Block]:
-        yield header(self._text("usage", language))
-        yield section(shown.usage)
-        for kept in shown.sections:
+    def _tab(self, shown: Sequence[KeptSection], language: str) -> Iterator[Block]:
+        for kept in shown:
             yield header(kept.title)
             yield from self._rows(kept, language)
         yield header(self._text("privacy", language))

@@ -58,7 +58,7 @@ class Background(DeletesBackground):
             await self._stored.add(conversation, event.author_id, event.message.at, body)
         return False
 
-    def prefetch(self, conversation: str, author: str) -> None:
+    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Read a group's background with the request that opens its turn."""
         if self._is_on(conversation):
             self._stored.prefetch(conversation)

@@ -28,7 +28,7 @@ class Feedback(Feature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._ratings = Ratings(services.store, services.metrics, services.budgets.days)
+        self._ratings = Ratings(services.store, services.metrics, services.days)
         self.actions = {GOOD: self._rate, BAD: self._rate}
         self.kept = {KIND: StoredRatings(services.store).withdraw}
 

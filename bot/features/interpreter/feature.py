@@ -130,7 +130,7 @@ class Interpreter(Feature):
             return None
         author = event.message.author or NOBODY
         spending = Spending(response.model, response.usage, author, messages=1, is_first=True)
-        await self._services.budgets.spend(conversation, spending)
+        self._services.features.after_response(conversation, spending)
         text = response.message.text.strip()
         is_whole = text and response.stop_reason == "end_turn" and SILENT not in text
         if not is_whole or await self._is_taken_back(conversation, event):

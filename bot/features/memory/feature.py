@@ -32,7 +32,7 @@ class Memory(Feature):
         self.commands = {"memory": self._list, "memory_delete": self._delete}
         self.unrecorded = tuple(self.commands)
 
-    def prefetch(self, conversation: str, author: str) -> None:
+    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Read the facts of the person who waits for an answer."""
         self._facts(self._services.place(conversation), author).prefetch()
 

@@ -16,8 +16,9 @@ from bot.store import Store
 from tests.bot.harness import HERE, Harness
 from tests.project import ROOT
 
-# Memory reads what it is to remember; feedback asks about each answer where the channel rates.
-EACH_MESSAGE = {"memory", "feedback"}
+# Limits count; memory reads what it is to remember; feedback asks about each answer where the
+# channel rates.
+EACH_MESSAGE = {"limits", "memory", "feedback"}
 
 
 @contextmanager

@@ -10,14 +10,14 @@ from bot.channels import Delivery, Reply
 from bot.clock import Days
 from bot.errors import DeliveryRefused, ModelUnusable, TokenRefused
 from bot.pipeline.alerts import Alerts
-from bot.pipeline.limits import Limits
+from bot.pipeline.services import Limits
 from bot.pipeline.undelivered import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.texts import load
 from bot.transcript import Usage
+from tests.bot.features.limits.budgets_harness import Clock
 from tests.bot.harness import HERE, Harness, Mailbox
-from tests.bot.pipeline.budgets_harness import Clock
 
 NOTICES = "mailbox:notices:OPS"
 NAME = "notice_2026-11-21_rate_limited"
@@ -106,7 +106,7 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     for number in range(1, 6):
         await harness.receive("hi", f"m{number}")
         await harness.runner.process(HERE)
-        await harness.budgets.flush()
+        await harness.runner.services.features.aclose()
         reported.append(len(await notices(store, harness)))
     assert reported == [0, 0, 0, 1, 1]
     (only,) = await notices(store, harness)
@@ -116,7 +116,7 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     )
     await low.receive("hi", "m9")
     await low.runner.process(HERE)
-    await low.budgets.flush()
+    await low.runner.services.features.aclose()
     (notice,) = await notices(store, low)
     assert notice.startswith("80 % of today's tokens are spent (105 / 110).")
 

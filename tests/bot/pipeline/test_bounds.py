@@ -9,11 +9,11 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
+from bot.features.limits.admission import UNREAD
 from bot.ops.eviction import Evictor
 from bot.pipeline.accept import MAX_CHARACTERS
-from bot.pipeline.admission import UNREAD
 from bot.pipeline.history import read_history
-from bot.pipeline.limits import Limits
+from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.keys import HISTORY_BYTES, INBOX_ENTRIES

@@ -14,8 +14,8 @@ from bot.channels import Delivery, InboundEvent, Reply
 from bot.live_events import SAY, AnswerRestarted, AnswerText
 from bot.pipeline.cancellation import CHANGES, Change
 from bot.pipeline.history import read_record
-from bot.pipeline.limits import Limits
 from bot.pipeline.prepare import MOST_CHANGES
+from bot.pipeline.services import Limits
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from bot.commands import SpokenCommands
-from bot.pipeline.admission import Admission
 from bot.pipeline.commands import Commands, choice_in
 from bot.pipeline.edits import HistoryEditor
 from bot.providers import AUTO, NONE, ToolChoice
@@ -161,5 +160,5 @@ async def test_a_spoken_command_has_a_row_in_the_table_and_words_in_the_catalogu
 ) -> None:
     """Words without a row would do nothing; a row without words could not be said."""
     services = Harness(store, []).runner.services
-    commands = Commands(services, HistoryEditor(store, 30), Admission(services), TOOLS)
+    commands = Commands(services, HistoryEditor(store, 30), TOOLS)
     assert sorted(commands.table) == sorted(SpokenCommands(load()).names)

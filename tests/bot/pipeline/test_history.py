@@ -11,6 +11,7 @@ from bot.pipeline.history import KEEP, READ_TURNS, REST_S, SUMMARY
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Opaque, ToolCall, decode_summary, encode
+from tests.bot.features.limits.budgets_harness import used
 from tests.bot.harness import HERE, Harness, edited, unsent, words
 from tests.bot.pipeline.summaries import LONG, NOTED, NOTES, SPENT, sent, summaries, talk
 from tests.bot.store.turns import key, leased
@@ -125,7 +126,7 @@ async def test_half_a_summary_is_none(store: Store, step: Step) -> None:
     await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
     assert (await store.history.recall(HERE, 9)).summary == b""
     assert harness.box.texts == ["1", "2", "3"]
-    _, whole = await harness.budgets.used(HERE, "u1")
+    _, whole = await used(harness)
     assert whole.spent.tokens == 110
 
 
@@ -171,7 +172,7 @@ async def test_a_summary_is_paid_for(store: Store) -> None:
         store, [Step("1"), Step("2"), Step("3"), NOTED], tokens=1_000, summarises=True
     )
     await talk(harness, f"one {LONG}", f"two {LONG}", f"three {LONG}")
-    mine, whole = await harness.budgets.used(HERE, "u1")
+    mine, whole = await used(harness)
     assert (mine.spent.messages, mine.spent.tokens) == (3, 0)
     assert (whole.spent.messages, whole.spent.tokens) == (3, 110)
     assert (

@@ -12,11 +12,12 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from bot.channels import Abilities, InboundEvent
-from bot.pipeline.uses import UNCOUNTED
+from bot.features.limits.feature import UNCOUNTED
+from bot.features.limits.store import Counter, Counters
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
-from bot.store import Counter, Store
-from bot.store.keys import spent_key
+from bot.store import Store
+from bot.store.keys import kv_key
 from bot.transcript import Author, Media, Message, Text, ToolCall
 from tests.bot.harness import HERE, UTC, WRITTEN_AT, Harness
 from tests.bot.pipeline.test_sent_files import PICTURES, Drive
@@ -154,10 +155,10 @@ async def test_none_is_made_while_the_store_does_not_count_it(
     """It would cost money without a limit; the model is told the cause, and that it may try
     again."""
     harness, counter = Harness(store, steps(DRAW, DRAW), Drive(), tools), "mailbox:u1 create_image"
-    await redis.set(spent_key(UTC.today, "user", counter), "no counter", ex=60)
+    await redis.set(kv_key(f"spent:{UTC.today}:user:{counter}"), "no counter", ex=60)
     await say(harness, 1, Text("Draw a cat"))
     assert (results(harness), fake.requests) == ([{"error": UNCOUNTED}], [])
-    await redis.delete(spent_key(UTC.today, "user", counter))
+    await redis.delete(kv_key(f"spent:{UTC.today}:user:{counter}"))
     fake.paint(picture())
     await say(harness, 2, Text("Draw a cat"))
     assert (results(harness), fake.unused) == ([{"image": SHOWN}], 0)
@@ -168,9 +169,9 @@ async def test_its_tokens_are_counted(store: Store, fake: GeminiFake, tools: Too
     harness = Harness(store, steps(DRAW), Drive(), tools)
     fake.paint(picture())
     await say(harness, 1, Text("Draw a cat"))
-    await harness.budgets.flush()
-    _, (spent,) = await store.budget.read(UTC.today, "", [Counter("user", "mailbox:u1")])
-    (day,) = await store.budget.days([UTC.today])
+    await harness.runner.services.features.aclose()
+    _, (spent,) = await Counters(store).read(UTC.today, "", [Counter("user", "mailbox:u1")])
+    (day,) = await Counters(store).days([UTC.today])
     counts = {kind: count for kind, count in day.counts.items() if MODEL in kind and count}
     assert counts == {f"input {MODEL}": 12, f"output {MODEL}": 1_200}
     assert (spent.messages, spent.tokens) == (1, day.counts["tokens"])

@@ -21,6 +21,7 @@ from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.transcript import FACTS_ID, SUMMARY_ID, Author, Message, Text, ToolCall, ToolResult, Usage
+from tests.bot.features.limits.budgets_harness import used
 from tests.bot.harness import HERE, unsent, words
 from tests.bot.pipeline.reviewing import NO, YES, Scene, reviewers, votes
 from tests.fakes.tools import Launch, tool_map
@@ -288,8 +289,8 @@ async def test_the_tokens_of_reviewers_count(store: Store) -> None:
     """For the conversation and for whoever asked; the review is no message of its own."""
     scene = Scene(store, [Scripted([YES]), Scripted([NO])])
     await scene.say("launch it", "m1")
-    used = {one.counter.scope: one.spent for one in await scene.harness.budgets.used(HERE, "u1")}
-    assert {scope: (spent.messages, spent.tokens) for scope, spent in used.items()} == {
+    counted = {one.counter.scope: one.spent for one in await used(scene.harness)}
+    assert {scope: (spent.messages, spent.tokens) for scope, spent in counted.items()} == {
         "user": (1, 22),
         "conversation": (1, 22),
     }

@@ -17,10 +17,9 @@ from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.features.registry import load_features
 from bot.pipeline.accept import Intake
-from bot.pipeline.limits import Limits
 from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import ConversationRunner, build
-from bot.pipeline.services import UNLIMITED, ConversationSettings, Defaults, Policy
+from bot.pipeline.services import UNLIMITED, ConversationSettings, Defaults, Limits, Policy
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -129,8 +128,10 @@ async def open_pipeline(
         features=load_features(),
     )
     accept = Intake(store, start, spoken, metrics, runner.services.features)
-    uses = runner.services.budgets
-    host = Host(accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, uses=uses)
+    may_use = runner.services.features.may_use
+    host = Host(
+        accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, may_use=may_use
+    )
     channels["line"] = line = Line(
         line_config(fake.base_url, **settings), host, timeout_s=patience_s
     )

@@ -17,7 +17,6 @@ from bot.channels.slack.tasks import Timing
 from bot.commands import SpokenCommands
 from bot.features.registry import load_features
 from bot.pipeline.accept import Intake
-from bot.pipeline.overviews import PersonalOverviews
 from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import build
 from bot.pipeline.services import ConversationSettings
@@ -71,7 +70,7 @@ class SlackPipeline:
         )
         features = self.runner.services.features
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, features)
-        overviews = PersonalOverviews(self.runner.services)
+        overviews = self.runner.services.features
         find = store.inbox.find_conversation
         host = slack_host(intake, store.kv, overviews=overviews, find_conversation=find)
         self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=timing)

@@ -18,7 +18,6 @@ from bot.features.memory.store import PersonFacts
 from bot.features.reminders.personal import PersonalReminders
 from bot.features.reminders.reminder import Reminder
 from bot.features.reminders.store import StoredReminders
-from bot.pipeline.overviews import PersonalOverviews
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message
@@ -264,7 +263,7 @@ async def test_nothing_is_said_to_be_deleted_that_is_not(
     """A press that is not stored is no success, and the tab stays as it is."""
     await here.send(home_opened())
     before = tab(fake)
-    async with open_rig(fake, overviews=PersonalOverviews(here.runner.services)) as rig:
+    async with open_rig(fake, overviews=here.runner.services.features) as rig:
         rig.inbox.away = True
         assert await rig.send(view_press(fake.homes[USER], FORGET)) == 503
         await rig.slack.tasks.join()

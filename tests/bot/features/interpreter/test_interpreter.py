@@ -11,12 +11,13 @@ import pytest
 from bot.errors import ModelUnusable, TryAgain
 from bot.features.interpreter.store import Languages
 from bot.pipeline.history import read_history
-from bot.pipeline.limits import Limits
+from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall, Usage
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
+from tests.bot.features.limits.budgets_harness import budgets_of
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import (
     GROUP,
@@ -221,7 +222,7 @@ async def test_limits_count_and_are_told_once(store: Store, fake: LineFake) -> N
         for number in range(3, 6):
             await here.converse(text_event(fake, "more", "U" + str(number) * 32))
         assert len(here.model.requests) == 2
-        used = await here.runner.services.budgets.used(IN_GROUP, TARO)
+        used = await budgets_of(here.runner.services).used(IN_GROUP, TARO)
     assert fake.texts[:2] == [["<one>"], ["<two>"]]
     assert len(fake.texts) == 3
     assert [(one.spent.messages, one.spent.tokens) for one in used] == [(2, 220), (3, 220)]

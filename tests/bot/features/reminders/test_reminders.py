@@ -20,7 +20,7 @@ from bot.features.reminders.reminder import MAX_FAILURES, Reminder, StoredRemind
 from bot.features.reminders.store import StoredReminders
 from bot.features.reminders.tools import CancelReminder, ListReminders, SetReminder
 from bot.pipeline.edits import HistoryEditor
-from bot.pipeline.limits import Limits
+from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import SCHEDULED_ID, Author, Message, Text, ToolCall, encode

@@ -7,7 +7,7 @@ from bot.channels import InboundEvent
 from bot.features.reminders.clock import ReminderClock
 from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder
 from bot.features.reminders.store import StoredReminders
-from bot.pipeline.limits import Limits
+from bot.pipeline.services import Limits
 from bot.pipeline.turn import MAX_STARTS
 from bot.providers.scripted import Step
 from bot.store import Store

@@ -8,8 +8,8 @@ from collections import Counter as Counts
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import Counter, Day, Spent, Store, Totals
-from bot.store.keys import SPENT_S, TOTALS_S
+from bot.features.limits.store import SPENT_S, TOTALS_S, Counter, Counters, Day, Spent, Totals
+from bot.store import Store
 
 TODAY, TOMORROW = "2026-11-21", "2026-11-22"
 HANA = Counter("user", "line:U1", message_limit=5, token_limit=100)
@@ -22,48 +22,48 @@ async def spend(
     """A model response of so many tokens."""
     counts = Counts({"output m": tokens, "turns m": 1, "tokens": tokens})
     users = Counts({user: tokens}) if user else Counts[str]()
-    total = await store.budget.add_up(TODAY, Totals(counts, users, Counts({"line:C1": tokens})))
+    total = await Counters(store).add_up(TODAY, Totals(counts, users, Counts({"line:C1": tokens})))
     if counters:
-        await store.budget.count(TODAY, "", dict.fromkeys(counters, messages), tokens)
+        await Counters(store).count(TODAY, "", dict.fromkeys(counters, messages), tokens)
     return total
 
 
 async def test_many_uses_at_once_never_go_beyond_a_limit(store: Store) -> None:
     """Twenty uses at the same moment: five are counted."""
     taken = await asyncio.gather(
-        *(store.budget.take(TODAY, f"t{number}", HANA, 1) for number in range(20))
+        *(Counters(store).take(TODAY, f"t{number}", HANA, 1) for number in range(20))
     )
     assert taken.count(True) == 5
-    assert await store.budget.read(TODAY, "", [HANA]) == (0, [Spent(messages=5)])
+    assert await Counters(store).read(TODAY, "", [HANA]) == (0, [Spent(messages=5)])
 
 
 async def test_a_use_that_asks_again_is_counted_once(store: Store) -> None:
     """After a crash nobody knows whether the first time was the last; its answer stays, also at the
     limit."""
     for _ in range(3):
-        assert await store.budget.take(TODAY, "t1", HANA, 5)
-    assert not await store.budget.take(TODAY, "t2", HANA, 1)
-    assert await store.budget.read(TODAY, "", [HANA]) == (0, [Spent(messages=5)])
+        assert await Counters(store).take(TODAY, "t1", HANA, 5)
+    assert not await Counters(store).take(TODAY, "t2", HANA, 1)
+    assert await Counters(store).read(TODAY, "", [HANA]) == (0, [Spent(messages=5)])
 
 
 async def test_uses_are_counted_whole_or_not_at_all(store: Store) -> None:
     """Four of five are used: two are too many, one is not."""
-    assert await store.budget.take(TODAY, "t1", HANA, 4)
-    assert not await store.budget.take(TODAY, "t2", HANA, 2)
-    assert await store.budget.take(TODAY, "t3", HANA, 1)
+    assert await Counters(store).take(TODAY, "t1", HANA, 4)
+    assert not await Counters(store).take(TODAY, "t2", HANA, 2)
+    assert await Counters(store).take(TODAY, "t3", HANA, 1)
 
 
 async def test_counting_knows_no_limit_and_reading_shows_who_is_counted(store: Store) -> None:
     """A turn that is counted already finds that out with what was used."""
     for _ in range(2):
-        await store.budget.count(TODAY, "t1", {HANA: 9, ROOM: 8}, 70)
-    await store.budget.count(TODAY, "t2", {HANA: 1})
-    store.budget.prefetch(TODAY, "t1", [HANA])
-    assert await store.budget.read(TODAY, "t1", [HANA, ROOM]) == (
+        await Counters(store).count(TODAY, "t1", {HANA: 9, ROOM: 8}, 70)
+    await Counters(store).count(TODAY, "t2", {HANA: 1})
+    Counters(store).prefetch(TODAY, "t1", [HANA])
+    assert await Counters(store).read(TODAY, "t1", [HANA, ROOM]) == (
         0,
         [Spent(10, 140, is_counted=True), Spent(8, 140, is_counted=True)],
     )
-    assert await store.budget.read(TODAY, "", [HANA]) == (0, [Spent(10, 140)])
+    assert await Counters(store).read(TODAY, "", [HANA]) == (0, [Spent(10, 140)])
 
 
 async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
@@ -72,7 +72,7 @@ async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
     assert await spend(store, 10, HANA) == 10
     assert await spend(store, 30, HANA, messages=2, user="line:U2") == 40
     assert await spend(store, 5, user="") == 45
-    assert await store.budget.days([TODAY, TOMORROW]) == [
+    assert await Counters(store).days([TODAY, TOMORROW]) == [
         Day(
             {"tokens": 45, "output m": 45, "turns m": 3},
             {"line:U2": 30, "line:U1": 10},
@@ -80,13 +80,13 @@ async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
         ),
         Day({}, {}, {}),
     ]
-    assert list((await store.budget.days([TODAY]))[0].users) == ["line:U2", "line:U1"]
-    assert await store.budget.read(TODAY, "", [HANA]) == (45, [Spent(2, 40)])
+    assert list((await Counters(store).days([TODAY]))[0].users) == ["line:U2", "line:U1"]
+    assert await Counters(store).read(TODAY, "", [HANA]) == (45, [Spent(2, 40)])
 
 
 async def test_counters_go_by_themselves_and_name_nobody(store: Store, redis: Redis) -> None:
     """After two days, totals after 35; no key bears an id."""
-    await store.budget.take(TODAY, "t1", HANA, 1)
+    await Counters(store).take(TODAY, "t1", HANA, 1)
     await spend(store, 10, ROOM)
     names = [name.decode() async for name in redis.scan_iter()]
     lives = {name: await redis.ttl(name) for name in names}

@@ -6,15 +6,16 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from bot.channels import InboundEvent
+from bot.channels import DailyUse, InboundEvent
 from bot.clock import Days
+from bot.features.limits.store import Spent
 from bot.pipeline.history import read_history
-from bot.pipeline.limits import Limits
+from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
-from bot.store import Spent, Store
+from bot.store import Store
 from bot.transcript import Author, Message, Spending, Usage, encode
+from tests.bot.features.limits.budgets_harness import Clock, make_budgets, used
 from tests.bot.harness import HERE, Harness, Mailbox, decision_of, texts, unsent, words
-from tests.bot.pipeline.budgets_harness import Clock, make_budgets
 
 REFUSED = (
     "You have reached today's limit of 3 messages. I can answer you again from 2026-11-22 00:00 "
@@ -93,7 +94,7 @@ async def test_stopping_always_works(store: Store) -> None:
     assert await receive(harness, message_event("hello?", "m1"), message_event("/stop", "m2")) == [
         "Stopped."
     ]
-    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(messages=1)
+    assert (await used(harness))[0].spent == Spent(messages=1)
 
 
 async def test_a_late_decision_is_no_message(store: Store) -> None:
@@ -147,7 +148,7 @@ async def test_forgetting_looks_at_the_store_so_often_a_day(store: Store, redis:
         await receive(harness, message_event("/forget me", f"m{number}", group=number > 2))
         for number in range(6)
     ]
-    refused = texts().get("budget.user_forgets", "en", limit="2", when="2026-11-22 00:00 (UTC)")
+    refused = texts().get("limits.user_forgets", "en", limit="2", when="2026-11-22 00:00 (UTC)")
     assert [len(answer) for answer in answers] == [1, 1, 1, 1, 0, 0]
     assert answers[2:4] == [[refused]] * 2
     assert "cmdstat_scan" not in await redis.info("commandstats")
@@ -173,11 +174,13 @@ async def test_a_wish_to_be_forgotten_counts_once_however_often_its_turn_is_take
     store: Store,
 ) -> None:
     """The process that had begun with it may have died."""
-    budgets = make_budgets(store, Limits(user_forgets=1))
-    asked = [await budgets.may_forget(turn, HERE, "u1") for turn in ("t1", "t1", "t2")]
-    assert asked == [True, True, False]
-    assert await budgets.may_forget("t2", HERE, "")  # without an id it is the conversation's
-    assert all([await budgets.may_forget(f"t{number}", "console:me", "me") for number in range(3)])
+    may_use = make_budgets(store).may_use
+    use = DailyUse("forgets", 1, HERE, "u1", "t1")
+    later = use._replace(key="t2")
+    assert [await may_use(each) for each in (use, use, later)] == [True, True, False]
+    assert await may_use(later._replace(author=""))  # without an id it is the conversation's
+    me = use._replace(conversation="console:me", author="me")
+    assert all([await may_use(me._replace(key=f"t{number}")) for number in range(3)])
 
 
 async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> None:
@@ -189,12 +192,12 @@ async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> 
         limits=Limits(bot_tokens=1, user_messages=1),
         days=Days("UTC", Clock()),
     )
-    await harness.budgets.spend(
-        "line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True)
-    )
-    await harness.budgets.spend(
-        "line:bot:group:1", Spending("n", Usage(), Author(), 0, is_first=False, searches=2)
-    )
+    features = harness.runner.services.features
+    for spending in (
+        Spending("m", Usage(5), Author(), 1, is_first=True),
+        Spending("n", Usage(), Author(), 0, is_first=False, searches=2),
+    ):
+        features.after_response("line:bot:group:1", spending)
     here = "console:talk-0001"
     for number, text in enumerate(["/usage", "/help", "hi"]):
         await store.inbox.accept(here, f"m{number}", encode(message_event(text, f"m{number}")))

@@ -9,13 +9,14 @@ import pytest
 
 from bot.channels import InboundEvent
 from bot.clock import Days
-from bot.pipeline.admission import UNREAD
-from bot.pipeline.limits import Limits
+from bot.features.limits.admission import UNREAD
+from bot.features.limits.store import Spent
+from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
-from bot.store import Spent, Store
+from bot.store import Store
 from bot.transcript import Author, Spending, Usage
+from tests.bot.features.limits.budgets_harness import Clock, make_budgets, used
 from tests.bot.harness import HERE, Harness, edited, words
-from tests.bot.pipeline.budgets_harness import Clock, make_budgets
 from tests.bot.pipeline.held_turns import asked, calling, held
 
 DAYS = Days("UTC", Clock())
@@ -43,7 +44,7 @@ async def test_only_as_many_messages_join_as_the_day_has_left(store: Store, limi
     assert len(harness.box.texts) == 2
     assert "today's limit of 3 messages" in harness.box.texts[1]
     assert (await harness.past())[-2:] == [UNREAD.text, harness.box.texts[1]]
-    assert [used.spent.messages for used in await harness.budgets.used(HERE, "u1")] == [3, 3]
+    assert [used.spent.messages for used in await used(harness)] == [3, 3]
 
 
 async def test_nothing_joins_once_the_whole_bot_has_used_up_its_tokens(store: Store) -> None:
@@ -99,5 +100,5 @@ async def test_messages_that_join_twice_are_counted_once(store: Store) -> None:
     for _ in range(2):
         budgets = make_budgets(store, Limits(user_messages=4))
         assert await budgets.admit_joining("t1 m1", place, "u1", 4) == 4
-        await budgets.spend(place, Spending("model", Usage(5), Author("u1"), 4, is_first=False))
+        budgets.spend(place, Spending("model", Usage(5), Author("u1"), 4, is_first=False))
     assert (await budgets.used(place, "u1"))[0].spent == Spent(4, 10)

@@ -12,18 +12,19 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import structlog
 
+from bot.channels import DailyUse
 from bot.clock import Days
 from bot.errors import StoreUnavailable
+from bot.features.limits.store import Counter, Counters, Scope, Spent, Totals, Unit
 from bot.pipeline.alerts import Alerts
+from bot.pipeline.services import Limits
 from bot.prices import counted_tokens
-from bot.settings import Settings
-from bot.store import Counter, Scope, Spent, Store, Totals, Unit
+from bot.store import Store
 from bot.telemetry import Metrics
 from bot.transcript import Spending, channel_of
 
@@ -37,29 +38,6 @@ OPERATORS = "console"
 FLUSH_S = 1.0
 # An id of so many characters is shown whole.
 SHORT = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of one day; 0 means no limit."""
-
-    bot_tokens: int = 0
-    user_tokens: int = 0
-    user_messages: int = 0
-    conversation_tokens: int = 0
-    conversation_messages: int = 0
-    user_forgets: int = 10  # each scans all keys of the store
-
-    @classmethod
-    def of(cls, settings: Settings) -> Limits:
-        """Read them from all settings."""
-        return cls(
-            settings.daily_token_limit,
-            settings.daily_user_tokens,
-            settings.daily_user_messages,
-            settings.daily_conversation_tokens,
-            settings.daily_conversation_messages,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +139,7 @@ class Budgets:
     def __init__(
         self, store: Store, limits: Limits, days: Days, alerts: Alerts, metrics: Metrics
     ) -> None:
-        self._budget = store.budget
+        self._counters = Counters(store)
         self._limits = limits
         self.days = days
         self._alerts = alerts
@@ -169,15 +147,10 @@ class Budgets:
         self._totals: defaultdict[str, Totals] = defaultdict(Totals)  # by day
         self._flushing: asyncio.Task[None] | None = None
 
-    @property
-    def day_end(self) -> datetime:
-        """When all counts return to zero."""
-        return self.days.end
-
     def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Read what the turn's ``admit`` needs with the process's next request."""
         counters = [self._user(conversation, author), self._conversation(conversation)]
-        self._budget.prefetch(self.days.today, turn_id, counters)
+        self._counters.prefetch(self.days.today, turn_id, counters)
 
     async def look_up(self, key: str, conversation: str, authors: Iterable[str]) -> Standing:
         """What authors and a conversation have used.
@@ -191,7 +164,7 @@ class Budgets:
         day = self.days.today
         users = {author: self._user(conversation, author) for author in authors if author}
         counters = [*users.values(), self._conversation(conversation)]
-        total, spent = await self._budget.read(day, key, counters)
+        total, spent = await self._counters.read(day, key, counters)
         if day in self._totals:
             total += self._totals[day].counts["tokens"]
         of_bot = Balance(
@@ -239,53 +212,28 @@ class Budgets:
             self._count(key, conversation, {author: number})
         return number
 
-    async def may_forget(self, turn_id: str, conversation: str, author: str) -> bool:
-        """Count a ``/forget me``, once for each turn; whether it is within the limit.
+    async def may_use(self, use: DailyUse) -> bool:
+        """Count a person's use of something that has a limit of its own, if it is within the limit;
+        whether it is.
 
         Raises:
             StoreUnavailable: it may have been counted.
         """
-        return await self.may_use(
-            "forgets", self._limits.user_forgets, turn_id, conversation, author
-        )
-
-    async def may_use(
-        self, what: str, limit: int, key: str, conversation: str, author: str, *, amount: int = 1
-    ) -> bool:
-        """Count a person's use of something that has a limit of its own; whether it is within the
-        limit.
-
-        Args:
-            what: a word of ours.
-            key: is counted once.
-            amount: counts as so many uses, all of them or none.
-
-        Raises:
-            StoreUnavailable: it may have been counted.
-        """
-        if is_operators(conversation):
+        if is_operators(use.conversation) or not (use.limit or use.key):
             return True
-        counter = _counter_of_uses(what, limit, conversation, author)
-        if await self._budget.take(self.days.today, key, counter, amount):
+        person = use.conversation
+        if use.author:
+            person = _person(use.conversation, use.author)
+        counter, day = Counter("user", f"{person} {use.what}", use.limit), self.days.today
+        if not use.key:
+            _, [used] = await self._counters.read(day, "", [counter])
+            return used.messages + use.amount <= use.limit
+        if await self._counters.take(day, use.key, counter, use.amount):
             return True
-        self._metrics.budget_refusals.labels("user", what).inc()
+        self._metrics.budget_refusals.labels("user", use.what).inc()
         return False
 
-    async def could_use(
-        self, what: str, limit: int, conversation: str, author: str, *, amount: int = 1
-    ) -> bool:
-        """Whether ``may_use`` would count so many uses now.
-
-        Raises:
-            StoreUnavailable: the store does not answer.
-        """
-        if is_operators(conversation) or not limit:
-            return True
-        counter = _counter_of_uses(what, limit, conversation, author)
-        _, [used] = await self._budget.read(self.days.today, "", [counter])
-        return used.messages + amount <= limit
-
-    async def spend(self, conversation: str, spending: Spending) -> None:
+    def spend(self, conversation: str, spending: Spending) -> None:
         """Count the tokens of a model response with the process's next request, which records it.
 
         Never raises: without the store tokens are only logged. A process that dies within the next
@@ -314,7 +262,7 @@ class Budgets:
         while self._totals:
             day, totals = self._totals.popitem()
             try:
-                total = await self._budget.add_up(day, totals)
+                total = await self._counters.add_up(day, totals)
             except StoreUnavailable as error:
                 log.warning("budget.not_counted", tokens=totals.counts["tokens"], cause=str(error))
             else:
@@ -342,7 +290,7 @@ class Budgets:
         of_bot, of_conversation = standing.shared
         used = [*standing.users.values(), of_conversation]
         if is_operators(conversation):
-            [whole] = await self._budget.days([self.days.today])
+            [whole] = await self._counters.days([self.days.today])
             searches = 0
             for kind, count in whole.counts.items():
                 if kind.startswith("searches "):
@@ -357,7 +305,7 @@ class Budgets:
         for author, number in counts.items():
             if author:
                 messages[self._user(conversation, author)] = number
-        counted = self._budget.count(self.days.today, key, messages, tokens)
+        counted = self._counters.count(self.days.today, key, messages, tokens)
         counted.add_done_callback(partial(_log_failure, tokens))
 
     def limit(self, excess: Excess) -> int:
@@ -383,11 +331,6 @@ class Budgets:
         return Counter(
             "conversation", conversation, limits.conversation_messages, limits.conversation_tokens
         )
-
-
-def _counter_of_uses(what: str, limit: int, conversation: str, author: str) -> Counter:
-    person = _person(conversation, author) if author else conversation
-    return Counter("user", f"{person} {what}", limit)
 
 
 def _log_failure(tokens: int, counted: asyncio.Future[list[Any]]) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from bot.features.limits.store import Counters, Day
 from bot.prices import Prices, cost
-from bot.store import Day, Store
+from bot.store import Store
 
 TOP = 5
 KINDS = ("turns", "messages", "input", "cached", "output", "thinking", "searches")
@@ -60,7 +61,7 @@ class Report(Struct, frozen=True):
 
 async def report(store: Store, days: Sequence[str], prices: Prices) -> Report:
     """The use of these days; a day without data has no lines."""
-    counters = await store.budget.days(days)
+    counters = await Counters(store).days(days)
     lines: list[Line] = []
     for name, day in zip(days, counters, strict=True):
         lines += _lines(name, day, prices)

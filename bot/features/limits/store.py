@@ -1,11 +1,12 @@
 """Counters of a day: what users, conversations and the whole bot use.
 
-    kaiwa:{03}:spent:2026-11-21:user:9f86d081884c7d65     messages, tokens, and messages by turn
+    kaiwa:{03}:note:spent:2026-11-21:9f86d081884c7d65     messages, tokens, and messages by turn
     kaiwa:{11}:totals:2026-11-21                          tokens, in total and by kind and model
     kaiwa:{11}:totals:2026-11-21:users                    a ranking by tokens
 
-Counters live in different shards, so no script can change several at once: each is exact by itself.
-A day is only a name here; the caller decides when it begins.
+The first holds only a digest of the name, because it stays after ``/forget me``. Counters live in
+different shards, so no script can change several at once: each is exact by itself. A day is only a
+name here; the caller decides when it begins.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bot.store.clients import Client, translate_errors
-from bot.store.keys import SPENT_S, TOTALS_S, spent_key, totals_keys
-from bot.store.queues import Command, Prefetches, Read
-from bot.store.scripts import Scripts
+from bot.store import Store, translate_errors
+from bot.store.keys import DAY_S, kv_key, shared_key
+from bot.store.queues import Command, Read
 
+SPENT_S = 2 * DAY_S  # counters; by then the day has ended in every time zone
+TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
 RANKED = 500  # names in a ranking; beyond, the lowest are dropped
 SHOWN = 100  # of them, for a report
 
@@ -79,13 +81,16 @@ class Totals:
     conversations: Counts[str] = field(default_factory=Counts)
 
 
-class Budget:
-    """Counters of days."""
+class Counters:
+    """Counters of days.
 
-    def __init__(self, client: Client, scripts: Scripts, prefetches: Prefetches) -> None:
-        self._client = client
-        self._scripts = scripts
-        self._prefetches = prefetches
+    Every method that waits raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._client = store.client
+        self._scripts = store.scripts
+        self._prefetches = store.prefetches
 
     async def take(self, day: str, key: str, counter: Counter, uses: int) -> bool:
         """Count uses if the counter's limit of messages allows all of them; whether it does.
@@ -117,7 +122,7 @@ class Budget:
 
     async def add_up(self, day: str, totals: Totals) -> int:
         """Add to the whole bot's day; returns its tokens."""
-        sums, *rankings = totals_keys(day)
+        sums, *rankings = _totals(day)
         commands: list[Command] = []
         for kind, count in totals.counts.items():
             commands.append(("HINCRBY", sums, kind, count))
@@ -149,7 +154,7 @@ class Budget:
         """The use of the whole bot on each of these days."""
         requests: list[Command] = []
         for day in days:
-            totals, *rankings = totals_keys(day)
+            totals, *rankings = _totals(day)
             requests.append(("HGETALL", totals))
             for ranking in rankings:
                 requests.append(("ZREVRANGE", ranking, 0, SHOWN - 1, "WITHSCORES"))
@@ -171,18 +176,24 @@ class Budget:
         limit: int = 0,
     ) -> Command:
         arguments = [key, messages, tokens, limit, SPENT_S]
-        return self._scripts.command("budget", [_key(day, counter)], arguments)
+        return self._scripts.command("limits.count", [_key(day, counter)], arguments)
 
 
 def _read(day: str, key: str, counters: Sequence[Counter]) -> Read:
-    commands: list[Command] = [("HGET", totals_keys(day)[0], "tokens")]
+    commands: list[Command] = [("HGET", _totals(day)[0], "tokens")]
     for counter in counters:
         commands.append(("HMGET", _key(day, counter), "messages", "tokens", key))
     return tuple(commands)
 
 
 def _key(day: str, counter: Counter) -> str:
-    return spent_key(day, counter.scope, counter.name)
+    return kv_key(f"spent:{day}:{counter.scope}:{counter.name}")
+
+
+def _totals(day: str) -> list[str]:
+    """The whole bot's counters, the ranking of users, the ranking of conversations; all in one
+    slot."""
+    return [shared_key("totals", f"{day}{of}") for of in ("", ":users", ":conversations")]
 
 
 def _counts(answer: Mapping[bytes, bytes]) -> dict[str, int]:

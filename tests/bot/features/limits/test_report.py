@@ -10,13 +10,13 @@ import pytest
 
 from bot.app import open_store_of
 from bot.clock import Days
-from bot.ops.usage import Heavy, Line, report, rows
+from bot.features.limits.report import Heavy, Line, report, rows
 from bot.prices import Price, load_prices
 from bot.settings import load
 from bot.store import Store
 from bot.transcript import Author, Spending, Usage
 from tests.bot.command_line import Call
-from tests.bot.pipeline.budgets_harness import Clock, make_budgets
+from tests.bot.features.limits.budgets_harness import Clock, make_budgets
 
 TODAY, YESTERDAY = "2026-11-21", "2026-11-20"
 pytestmark = pytest.mark.usefixtures("restored_logging", "settings")
@@ -28,9 +28,7 @@ async def spend(
 ) -> None:
     """A turn of one response."""
     budgets = make_budgets(store, clock=clock)
-    await budgets.spend(
-        GROUP, Spending(model, usage, Author(user), 2, is_first=True, searches=searches)
-    )
+    budgets.spend(GROUP, Spending(model, usage, Author(user), 2, is_first=True, searches=searches))
     await budgets.flush()
 
 

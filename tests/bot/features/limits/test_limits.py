@@ -11,13 +11,15 @@ import pytest
 from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.errors import LeaseLost
-from bot.pipeline.admission import UNREAD
-from bot.pipeline.limits import Balance, Excess, Limits
+from bot.features.limits.admission import UNREAD
+from bot.features.limits.budgets import Balance, Excess
+from bot.features.limits.store import Counter, Counters, Spent
+from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
-from bot.store import Counter, Spent, Store, open_store
+from bot.store import Store, open_store
 from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, encode
+from tests.bot.features.limits.budgets_harness import Clock, make_budgets, used
 from tests.bot.harness import HERE, Harness
-from tests.bot.pipeline.budgets_harness import Clock, make_budgets
 
 CALL = ToolCall("", "echo", {})
 
@@ -134,7 +136,7 @@ async def test_one_persons_limit_does_not_silence_the_others(store: Store) -> No
     assert len(spoken) == 2
     assert spoken[1] == "Two"
     assert [message.text for message in harness.model.requests[1].messages][-1] == "and me"
-    assert [used.spent.messages for used in await harness.budgets.used(HERE, "u1")] == [1, 2]
+    assert [used.spent.messages for used in await used(harness)] == [1, 2]
 
 
 async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -> None:
@@ -200,11 +202,12 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
     await harness.runner.process(HERE)
     await harness.runner.process(HERE)
     assert harness.box.texts == ["Done"]
-    assert await harness.budgets.used(HERE, "u1") == [
+    assert await used(harness) == [
         Balance(Counter("user", "mailbox:u1", 1), Spent(1, 51)),
         Balance(Counter("conversation", HERE), Spent(1, 51)),
     ]
-    (day,) = await store.budget.days(["2026-11-21"])
+    await harness.runner.services.features.aclose()
+    (day,) = await Counters(store).days(["2026-11-21"])
     assert day.counts == {
         "tokens": 51,
         "turns scripted": 1,
@@ -235,7 +238,7 @@ async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
     done, refused = await turn
     assert done == "Done"
     assert refused.startswith("You have used up what I may spend on you in a day.")
-    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(1, 100)
+    assert (await used(harness))[0].spent == Spent(1, 100)
 
 
 async def test_a_useless_response_costs_too(store: Store) -> None:
@@ -244,7 +247,7 @@ async def test_a_useless_response_costs_too(store: Store) -> None:
         store, [Step(stop_reason="blocked", usage=Usage(7))], days=Days("UTC", Clock())
     )
     await receive(harness, message_event("hi", "m1"))
-    assert (await harness.budgets.used(HERE, "u1"))[0].spent == Spent(1, 7)
+    assert (await used(harness))[0].spent == Spent(1, 7)
 
 
 async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None:
@@ -253,7 +256,7 @@ async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None
     spending = Spending("m", Usage(49), Author("me"), 1, is_first=True)
     for turn in ("t1", "t2"):
         assert (await budgets.admit(turn, "console:me", {"me": 1})).refused == {}
-        await budgets.spend("console:me", spending)
+        budgets.spend("console:me", spending)
     assert (await budgets.admit("t3", "console:me", {"me": 1})).refused == {
         "me": Excess("bot", "tokens")
     }
@@ -272,7 +275,7 @@ async def test_somebody_without_an_id_counts_for_the_conversation(store: Store) 
     assert (await budgets.admit("t3", "line:bot:group:1", {"": 1})).refused == {
         "": Excess("conversation", "messages")
     }
-    await budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
+    budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))
     assert await budgets.used("line:bot:group:1", "") == [
         Balance(Counter("conversation", "line:bot:group:1", 2), Spent(2, 5))
     ]
@@ -282,7 +285,7 @@ async def test_a_store_that_is_away_does_not_stop_a_response() -> None:
     """What cannot be counted is left to the log: the next step finds out about the store by
     itself."""
     async with open_store("redis://127.0.0.1:1", history_days=1) as store:
-        await make_budgets(store, Limits()).spend(
+        make_budgets(store, Limits()).spend(
             "console:me", Spending("m", Usage(1), Author("me"), 1, is_first=True)
         )
 
