@@ -253,7 +253,7 @@ async def open_runtime(
         summarizer=_summarizer(services),
         reviewers=services.reviewers,
         start=start,
-        features=load_features(),
+        features=load_features(partial(config_beside, settings=settings)),
     )
     if not only_console:
         check_limits(settings, runner.services.features, registry)

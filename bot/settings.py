@@ -1,5 +1,6 @@
 """The settings of all of Kaiwa with their defaults and checks, and the only reader of the
-environment and ``.env``. What a channel, a provider or a tool reads alone stands in its ``Config``.
+environment and ``.env``. What a channel, a provider, a feature or a tool reads alone stands in its
+``Config``.
 """
 
 from __future__ import annotations
@@ -244,7 +245,6 @@ class Settings(BaseSettings):
     line_channel_secret: Secret = NO_SECRET
     slack_bot_token: Secret = NO_SECRET
     slack_signing_secret: Secret = NO_SECRET
-    group_memory: Literal["off", "on"] = "off"
 
     redis_url: RedisURL | None = None
     kaiwa_data_dir: Path = Path(".kaiwa")
@@ -344,8 +344,13 @@ class Settings(BaseSettings):
     @property
     def secrets(self) -> list[str]:
         """The values that the log must not contain."""
-        values = (getattr(self, name) for name in type(self).model_fields)
-        return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+        return secrets_in(self)
+
+
+def secrets_in(config: BaseModel) -> list[str]:
+    """The values that the log must not contain."""
+    values = dict(config).values()
+    return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
 def load(processes: int | None = None) -> Settings:
@@ -463,8 +468,8 @@ def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NO_FIELDS) -> 
 
 
 def config_beside(config: type[ConfigT], settings: Settings) -> ConfigT:
-    """Fill the ``Config`` of a channel or a provider: shared fields from the settings, the others
-    from the environment and ``.env``.
+    """Fill the ``Config`` of a channel, a provider or a feature: shared fields from the settings,
+    the others from the environment and ``.env``.
 
     Raises:
         SettingsError: names the wrong variable.

@@ -12,12 +12,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
-from pydantic import SecretStr
-
 from bot.channels import Channel, Host, Recipient, line, slack
 from bot.checks import CheckResult
 from bot.errors import SettingsError
-from bot.settings import Settings, config_beside, refuse_auto_approval
+from bot.settings import Settings, config_beside, refuse_auto_approval, secrets_in
 
 
 class ChannelPackage(Protocol):
@@ -93,10 +91,7 @@ def check_channels(settings: Settings, registry: Registry = CHANNELS) -> None:
 
 def channel_secrets(settings: Settings, registry: Registry = CHANNELS) -> list[str]:
     """The secrets of all channels, for the log to strike out; it raises like ``check_channels``."""
-    values = (
-        value for _, config in _configs(settings, registry) for value in dict(config).values()
-    )
-    return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
+    return [secret for _, config in _configs(settings, registry) for secret in secrets_in(config)]
 
 
 def describe_channels(settings: Settings, registry: Registry = CHANNELS) -> list[CheckResult]:

@@ -26,6 +26,7 @@ from bot.cli.as_typed import as_typed
 from bot.cli.new_tool import next_steps, own_folder, write_tool
 from bot.commands import SpokenCommands
 from bot.errors import BadInput, TurnFailed
+from bot.features.registry import load_configs
 from bot.ops import dead_letters
 from bot.ops.call_tool import call_by_hand
 from bot.ops.doctor import Openers, run_checks
@@ -36,7 +37,7 @@ from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.processes import open_chat, serve, work
 from bot.providers.registry import check_models, model_secrets, open_model
 from bot.reports import print_checks, print_table
-from bot.settings import Settings
+from bot.settings import Settings, config_beside, secrets_in
 from bot.store import Store
 from bot.store.private import private_folder
 from bot.web.console_token import load_or_create_token
@@ -312,11 +313,15 @@ def _settings(processes: int | None = None) -> Settings:
     config = settings.load(processes)
     check_models(config)
     check_channels(config)
+    for feature in load_configs().values():
+        config_beside(feature, config)
     return config
 
 
 def _secrets(config: Settings) -> list[str]:
     secrets = [*config.secrets, *model_secrets(config), *channel_secrets(config)]
+    for feature in load_configs().values():
+        secrets += secrets_in(config_beside(feature, config))
     for server in mcp_servers(config):
         secrets += server.secrets
     return secrets

@@ -7,10 +7,16 @@ an answer or a delivery. ``limits`` is first on the page about a person.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
+
+from pydantic import BaseModel
 
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
+
+ReadConfig = Callable[[type[BaseModel]], BaseModel]
 
 FEATURES: tuple[str, ...] = (
     "limits",
@@ -27,6 +33,21 @@ FEATURES: tuple[str, ...] = (
 )
 
 
-def load_features() -> list[Callable[[Services], Feature]]:
-    """What makes each feature: ``FEATURE`` of its file ``feature``."""
-    return [import_module(f"{__package__}.{name}.feature").FEATURE for name in FEATURES]
+def load_configs() -> dict[str, type[BaseModel]]:
+    """By feature, the model of its variables: ``Config`` of its file ``settings``, where it has
+    one."""
+    paths = {name: f"{__package__}.{name}.settings" for name in FEATURES}
+    return {name: import_module(path).Config for name, path in paths.items() if find_spec(path)}
+
+
+def load_features(read: ReadConfig) -> list[Callable[[Services], Feature]]:
+    """What makes each feature: ``FEATURE`` of its file ``feature``.
+
+    Args:
+        read: reads the settings of those that have some.
+    """
+    configs, makes = load_configs(), []
+    for name in FEATURES:
+        make = import_module(f"{__package__}.{name}.feature").FEATURE
+        makes.append(partial(make, config=read(configs[name])) if name in configs else make)
+    return makes

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from bot.channels.registry import CHANNELS
 from bot.checks import CheckResult
+from bot.features.registry import load_configs
 from bot.plugins import tool_variables
 from bot.providers.registry import PROVIDERS
 from bot.settings import Settings, env_file_names
@@ -77,7 +78,8 @@ def check_names(settings: Settings) -> list[CheckResult]:
 
 
 def own_variables() -> set[str]:
-    """All variables that Kaiwa itself, its channels and its providers read."""
+    """All variables that Kaiwa itself, its channels, providers and features read."""
     configs: list[type[BaseModel]] = [Settings, *(entry.config for entry in PROVIDERS)]
     configs += [entry.package.Config for entry in CHANNELS]
+    configs += load_configs().values()
     return {field.upper() for config in configs for field in config.model_fields}

@@ -36,20 +36,17 @@ class Defaults:
     Attributes:
         language: ``en`` or ``ja``.
         time_zone: IANA name.
-        group_memory: unmentioned messages of groups are kept as background.
     """
 
     language: str = "en"
     time_zone: str = "UTC"
     bot_name: str = "Kaiwa"
     history_days: int = 30
-    group_memory: bool = False
 
     @classmethod
     def of(cls, settings: Settings) -> Defaults:
         """Read them from all settings."""
-        known = settings.language, settings.timezone, settings.bot_name, settings.history_days
-        return cls(*known, settings.group_memory == "on")
+        return cls(settings.language, settings.timezone, settings.bot_name, settings.history_days)
 
 
 @dataclass(frozen=True, slots=True)

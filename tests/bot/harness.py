@@ -122,7 +122,7 @@ class Harness:
             summarizer=summarizer,
             reviewers=reviewers,
             clock=clock,
-            features=load_features(),
+            features=load_features(lambda config: config()),
         )
         self.notes = self.runner.window
         services = self.runner.services

@@ -101,10 +101,12 @@ async def open_pipeline(
     rules: Sequence[Rule],
     defaults: Defaults,
     media: MediaSupport = FILES,
+    **settings: str,
 ) -> AsyncIterator[Pipeline]:
     """A pipeline while the context is open.
 
     Args:
+        settings: of features.
         media: what the model hears, sees and reads.
     """
     catalogue, metrics, due, channels = load(), Metrics(), list[str](), dict[str, Channel]()
@@ -117,7 +119,8 @@ async def open_pipeline(
         agent = Agent(model, _tools(tool_http, fakes), "SYSTEM", metrics, hooks=[Seen(talk.wait)])
         options = ConversationSettings(defaults)
         parts = store, agent, channels, catalogue, metrics, options
-        runner = build(*parts, start=start, features=load_features())
+        features = load_features(lambda config: config.model_validate(settings))
+        runner = build(*parts, start=start, features=features)
         accept = Intake(
             store,
             start,

@@ -115,10 +115,11 @@ def open_talk(store: Store, fakes: Fakes, line: LineFake) -> OpenTalk:
 
     @asynccontextmanager
     async def talk(
-        rules: Sequence[Rule] = (), *, group_memory: bool = False, media: MediaSupport = FILES
+        rules: Sequence[Rule] = (), *, group_memory: str = "off", media: MediaSupport = FILES
     ) -> AsyncIterator[LineTalk]:
-        defaults, here = Defaults("ja", group_memory=group_memory), LineTalk(line, Transcript())
-        async with open_pipeline(store, fakes, here, rules, defaults, media) as here.pipeline:
+        here, group = LineTalk(line, Transcript()), {"group_memory": group_memory}
+        pipeline = open_pipeline(store, fakes, here, rules, Defaults("ja"), media, **group)
+        async with pipeline as here.pipeline:
             yield here
 
     return talk
@@ -192,7 +193,7 @@ async def test_a_message_taken_back(open_talk: OpenTalk, write: bool) -> None:
 
 async def test_a_group(open_talk: OpenTalk, write: bool) -> None:
     """GROUP_MEMORY, a quotation of the bot, and a picture sent before the mention."""
-    async with open_talk(IN_GROUP, group_memory=True) as talk:
+    async with open_talk(IN_GROUP, group_memory="on") as talk:
         await talk.join()
         talk.in_group, talk.name = True, "Taro"
         await talk.say("今夜、焼肉かお好み焼きに行かない？")

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 import toolset
 from bot.channels.registry import CHANNELS
+from bot.features.registry import load_configs
 from bot.providers.registry import PROVIDERS
 from bot.settings import Settings, config_beside, load, tool_config
 from tests.project import NO_OPEN_METEO, ROOT
@@ -20,8 +21,11 @@ READ_BY_THEMSELVES = [
     *(tool.Config for tool in toolset.find()),
     *(entry.config for entry in PROVIDERS),
 ]
-CHANNEL_CONFIGS: list[type[BaseModel]] = [entry.package.Config for entry in CHANNELS]
-CONFIGS: list[type[BaseModel]] = [Settings, *READ_BY_THEMSELVES, *CHANNEL_CONFIGS]
+READ_BESIDE: list[type[BaseModel]] = [
+    *(entry.package.Config for entry in CHANNELS),
+    *load_configs().values(),
+]
+CONFIGS: list[type[BaseModel]] = [Settings, *READ_BY_THEMSELVES, *READ_BESIDE]
 
 
 @pytest.fixture(autouse=True)
@@ -32,10 +36,11 @@ def defaults(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def everything() -> list[BaseModel]:
-    """All settings, and those of tools, providers and channels, as they are read from here."""
+    """All settings, and those of tools, providers, channels and features, as they are read from
+    here."""
     settings = load()
-    channels = (config_beside(config, settings) for config in CHANNEL_CONFIGS)
-    return [settings, *(tool_config(config) for config in READ_BY_THEMSELVES), *channels]
+    beside = (config_beside(config, settings) for config in READ_BESIDE)
+    return [settings, *(tool_config(config) for config in READ_BY_THEMSELVES), *beside]
 
 
 def test_it_names_every_variable_once() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from bot.pipeline.services import Defaults
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import BACKGROUND_ID, Message, ToolCall
@@ -19,7 +18,6 @@ from tests.injections.corpus import Injection, corpus
 
 TARO = "U" + "2" * 32
 LAUNCH = Step(calls=(ToolCall("", "launch", {"what": "rocket"}),))
-REMEMBERING = Defaults(group_memory=True)
 
 
 @pytest.fixture
@@ -43,7 +41,7 @@ async def test_background_gives_no_permission(
     meanwhile."""
     fake.people[TARO] = {"displayName": injection.text[:20]}
     launch = Launch()
-    async with open_pipeline(store, fake, [gullible] * 9, launch, defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [gullible] * 9, launch, group_memory="on") as here:
         await here.converse(
             fake.event(place=GROUP, user=TARO, message=text_message(injection.text[:5_000]))
         )
@@ -86,7 +84,7 @@ async def test_the_interpreter_can_only_translate(
 ) -> None:
     """Its request has no tools, and what obeys instead of translating is not sent."""
     launch = Launch()
-    async with open_pipeline(store, fake, [LAUNCH] * 3, launch, defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [LAUNCH] * 3, launch, group_memory="on") as here:
         await here.converse(fake.event(place=GROUP, message=addressed_message("/interpret en ja")))
         fake.sent.clear()
         await here.converse(

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from bot.agent.turn import with_edit
 from bot.channels import InboundEvent
 from bot.clock import now_ms, usable_zone
+from bot.features.background.settings import Config
 from bot.features.background.store import BACKGROUND_S, KIND, StoredBackground
 from bot.file_types import kind_of
 from bot.pipeline.feature import Feature, TurnRequest
@@ -142,9 +143,9 @@ def _read(body: bytes) -> Message | None:
         return None
 
 
-def create(services: Services) -> Feature:
+def create(services: Services, config: Config) -> Feature:
     """The feature, with GROUP_MEMORY on or off."""
-    kind = Background if services.defaults.group_memory else DeletesBackground
+    kind = Background if config.group_memory == "on" else DeletesBackground
     return kind(services)
 
 

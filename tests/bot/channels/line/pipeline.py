@@ -125,7 +125,7 @@ async def open_pipeline(
         options,
         reviewers=reviewers,
         start=start,
-        features=load_features(),
+        features=load_features(lambda config: config.model_validate(settings)),
     )
     accept = Intake(store, start, spoken, metrics, runner.services.features)
     may_use = runner.services.features.may_use

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from bot.pipeline.services import Defaults
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.pipeline import open_pipeline
@@ -25,9 +24,7 @@ async def test_background_is_kept_beside_translations(
     store: Store, redis: Redis, fake: LineFake
 ) -> None:
     """One request of the webhook's to the store does both."""
-    async with open_pipeline(
-        store, fake, [Step("<hello>")], defaults=Defaults(group_memory=True)
-    ) as here:
+    async with open_pipeline(store, fake, [Step("<hello>")], group_memory="on") as here:
         await here.converse(fake.mention("/interpret en ja"))
         fake.sent.clear()
         await here.converse(text_event(fake, "hello"))
@@ -40,8 +37,8 @@ async def test_an_unmentioned_message_costs_one_request(
 ) -> None:
     """Whether it is kept or not; one without words costs none."""
     picture = {"id": message_id(), "type": "image", "contentProvider": {"type": "line"}}
-    for memory, kept in ((False, 0), (True, 4)):
-        async with open_pipeline(store, fake, [], defaults=Defaults(group_memory=memory)) as here:
+    for memory, kept in (("off", 0), ("on", 4)):
+        async with open_pipeline(store, fake, [], group_memory=memory) as here:
             await redis.config_resetstat()
             await here.receive(text_event(fake, "hello"), fake.event(place=GROUP, message=picture))
             stats = await redis.info("commandstats")

@@ -66,7 +66,7 @@ class SlackPipeline:
             options,
             reviewers=reviewers,
             start=self._start,
-            features=load_features(),
+            features=load_features(lambda config: config()),
         )
         features = self.runner.services.features
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, features)

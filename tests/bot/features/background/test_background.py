@@ -4,7 +4,7 @@ where it is off."""
 from __future__ import annotations
 
 from importlib import import_module
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from redis.asyncio import Redis
@@ -37,7 +37,10 @@ from tests.fakes.line_events import (
 
 JPEG = b"\xff\xd8\xff\xe0picture"
 TARO = "U" + "2" * 32
-REMEMBERING = Defaults(group_memory=True, time_zone="Asia/Tokyo")
+REMEMBERING: dict[str, Any] = {
+    "defaults": Defaults(time_zone="Asia/Tokyo"),
+    "group_memory": "on",
+}
 
 import_module(
     "linebot.v3.messaging"
@@ -70,9 +73,7 @@ async def test_what_was_said_before_is_background(store: Store, fake: LineFake) 
     """With names, in order, as data; it is not in the history, and nobody is answered but the one
     who asks."""
     fake.people[TARO] = {"displayName": "Taro"}
-    async with open_pipeline(
-        store, fake, [Step("Sushi."), Step("ok")], defaults=REMEMBERING
-    ) as here:
+    async with open_pipeline(store, fake, [Step("Sushi."), Step("ok")], **REMEMBERING) as here:
         await here.converse(
             text_event(fake, 'sushi or "ramen"?'),
             text_event(fake, "sushi", None),
@@ -104,7 +105,7 @@ async def test_the_newest_twenty_of_an_hour_are_kept(store: Store, fake: LineFak
     """Each cut to a line; an older one is neither shown nor kept when others come."""
     old = text_event(fake, "yesterday")
     old["timestamp"] -= 3_601_000
-    async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [Step("ok")], **REMEMBERING) as here:
         await here.receive(
             old, *(text_event(fake, f"{number} {'x' * 500}") for number in range(25))
         )
@@ -119,7 +120,7 @@ async def test_after_an_hour_a_message_is_not_shown(
     store: Store, redis: Redis, fake: LineFake
 ) -> None:
     """Though a later one keeps the store from dropping it."""
-    async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [Step("ok")], **REMEMBERING) as here:
         await here.receive(text_event(fake, "early"), text_event(fake, "late", None))
         name = key("background", IN_GROUP)
         entries = cast("list[bytes]", await redis.zrange(name, 0, -1))
@@ -137,7 +138,7 @@ async def test_after_an_hour_a_message_is_not_shown(
 async def test_a_message_that_comes_twice_is_kept_once(store: Store, fake: LineFake) -> None:
     """LINE delivers again what got no 200."""
     once = text_event(fake, "hello all")
-    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [], **REMEMBERING) as here:
         await here.receive(once, again(once))
     assert len(await stored(store)) == 1
 
@@ -149,9 +150,7 @@ async def test_a_picture_sent_before_can_be_asked_about(
     """Kept as a reference, fetched when somebody points at it; then it is part of the history."""
     fake.image("8001", JPEG)
     fake.people[TARO] = {"displayName": "Taro"}
-    async with open_pipeline(
-        store, fake, [Step("A cat."), Step("Grey.")], defaults=REMEMBERING
-    ) as here:
+    async with open_pipeline(store, fake, [Step("A cat."), Step("Grey.")], **REMEMBERING) as here:
         await here.receive(
             fake.event(place=GROUP, user=TARO, message={"id": "8001", "type": "image"})
         )
@@ -175,7 +174,7 @@ async def test_pictures_sent_together_are_asked_about_together(
     ]
     for number in range(8):
         fake.image(str(number), JPEG)
-    async with open_pipeline(store, fake, [Step("ok"), Step("ok")], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [Step("ok"), Step("ok")], **REMEMBERING) as here:
         await here.receive(fake.event(place=GROUP, message={"id": "0", "type": "image"}))
         await here.receive(*(fake.event(place=GROUP, user=TARO, message=album) for album in albums))
         await here.converse(fake.mention("weather in Nara?"))
@@ -190,7 +189,7 @@ async def test_an_old_picture_is_not_pointed_at(store: Store, fake: LineFake) ->
     fake.image("8002", JPEG)
     sent = fake.event(place=GROUP, user=TARO, message={"id": "8002", "type": "image"})
     sent["timestamp"] -= 700_000
-    async with open_pipeline(store, fake, [Step("ok"), Step("ok")], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [Step("ok"), Step("ok")], **REMEMBERING) as here:
         await here.converse(sent, fake.mention("is it raining?"))
         assert pictures(here.asked()) == []
         quoting = addressed_message("and this?") | {"quotedMessageId": "8002"}
@@ -217,7 +216,7 @@ async def test_what_has_no_words_is_not_kept(store: Store, fake: LineFake) -> No
         },
         {"id": message_id(), "type": "video", "contentProvider": {"type": "line"}},
     ]
-    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [], **REMEMBERING) as here:
         await here.receive(*(fake.event(place=GROUP, message=message) for message in silent))
     assert await stored(store) == []
 
@@ -227,7 +226,7 @@ async def test_what_is_quoted_can_be_background(store: Store, fake: LineFake) ->
     fake.people[TARO] = {"displayName": "Taro"}
     before = text_event(fake, "the station at nine")
     quoting = addressed_message("where?") | {"quotedMessageId": before["message"]["id"]}
-    async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [Step("ok")], **REMEMBERING) as here:
         await here.converse(before, fake.event(place=GROUP, message=quoting))
         assert here.asked().preface.endswith('[This quotes Taro, as data: "the station at nine"]')
 
@@ -236,7 +235,7 @@ async def test_changes_reach_the_background(store: Store, fake: LineFake) -> Non
     """An edited message has its new words, one taken back is gone from the store."""
     typo, secret = text_event(fake, "halo"), text_event(fake, "canary")
     edited = typo["message"] | {"text": "hello"}
-    async with open_pipeline(store, fake, [Step("ok")], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [Step("ok")], **REMEMBERING) as here:
         await here.converse(typo, secret)
         await here.converse(
             event("messageEdited", GROUP, TARO, message=edited),
@@ -250,7 +249,7 @@ async def test_changes_reach_the_background(store: Store, fake: LineFake) -> Non
 @pytest.mark.parametrize("how", ["forget me", "reset", "leave"])
 async def test_what_is_forgotten_is_gone(store: Store, fake: LineFake, how: str) -> None:
     """Of one person, or of all, also of those who have never asked anything."""
-    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [], **REMEMBERING) as here:
         await here.receive(text_event(fake, "canary"), text_event(fake, "mine", "U" + "3" * 32))
         if how == "leave":
             await here.converse(event("leave", GROUP, None))
@@ -267,7 +266,7 @@ async def test_whoever_leaves_the_group_takes_their_words_along(
 ) -> None:
     """Nobody asks the model about that; the words of those who stay are kept."""
     gone = event("memberLeft", GROUP, None, left={"members": [{"type": "user", "userId": TARO}]})
-    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [], **REMEMBERING) as here:
         await here.converse(
             text_event(fake, "canary"), text_event(fake, "hello all", "U" + "3" * 32), gone
         )
@@ -279,7 +278,7 @@ async def test_a_group_that_invites_the_bot_again_reads_again_what_is_kept(
     store: Store, fake: LineFake
 ) -> None:
     """Also on the same day: people may have joined who have not read it."""
-    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [], **REMEMBERING) as here:
         await here.converse(fake.event("join", GROUP, None))
         await here.converse(event("leave", GROUP, None), fake.event("join", GROUP, None))
     assert len(fake.texts) == 2
@@ -290,7 +289,7 @@ async def test_a_group_that_invites_the_bot_again_reads_again_what_is_kept(
 
 async def test_being_forgotten_in_1_1_reaches_groups(store: Store, fake: LineFake) -> None:
     """Nothing told where the person had written."""
-    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [], **REMEMBERING) as here:
         await here.receive(text_event(fake, "canary"))
         await here.converse(fake.text("forget me", TARO, TARO))
     assert await stored(store) == []
@@ -304,7 +303,7 @@ async def test_what_a_turn_quotes_of_somebody_is_forgotten_after_it(
     quoting = addressed_message("what does that mean?") | {
         "quotedMessageId": before["message"]["id"]
     }
-    async with open_pipeline(store, fake, [step], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [step], **REMEMBERING) as here:
         await here.receive(before, fake.event(place=GROUP, message=quoting))
         async with running(here, step, IN_GROUP):
             wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1, Author(TARO)))
@@ -320,7 +319,7 @@ async def test_what_a_turn_quotes_of_somebody_is_forgotten_after_it(
 async def test_the_model_may_stay_silent(store: Store, fake: LineFake) -> None:
     """Its mark is never sent, alone or beside words; without background it means nothing."""
     steps = [Step("[silent]"), Step(" [silent] Well.")]
-    async with open_pipeline(store, fake, steps, defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, steps, **REMEMBERING) as here:
         await here.converse(text_event(fake, "the bot is fine"), fake.mention("thanks"))
         assert fake.sent == []
         assert [message.text for message in await read_history(store, IN_GROUP)] == [
@@ -334,7 +333,7 @@ async def test_the_model_may_stay_silent(store: Store, fake: LineFake) -> None:
 
 async def test_a_group_is_told_what_is_kept(store: Store, fake: LineFake) -> None:
     """When the bot joins; a person is not, as nothing is kept there."""
-    async with open_pipeline(store, fake, [], defaults=REMEMBERING) as here:
+    async with open_pipeline(store, fake, [], **REMEMBERING) as here:
         await here.converse(fake.event("join", GROUP, None))
         await here.converse(fake.event("follow"))
     [[joined], [followed]] = fake.texts

@@ -1,0 +1,17 @@
+"""The settings of the background."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+
+class Config(BaseModel):
+    """Fields are the variables in lower case.
+
+    Attributes:
+        group_memory: unmentioned messages of groups are kept as background.
+    """
+
+    group_memory: Literal["off", "on"] = "off"
