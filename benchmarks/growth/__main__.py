@@ -27,10 +27,11 @@ from benchmarks.whole.store import Store, one_server
 from benchmarks.whole.tables import ONE_RUN, heading, number, table
 from bot.channels import InboundEvent
 from bot.clock import now_ms
-from bot.pipeline.edits import Forgotten, HistoryEditor
+from bot.features.forgetting.deletion import Deletion, Forgotten
 from bot.store import Store as OpenStore
 from bot.store import open_store
 from bot.transcript import Author, Message, Text
+from tests.bot.harness import Harness
 
 HISTORIES = (1, 100, 1_000)
 TOOLS = (1, 50, 500)
@@ -124,7 +125,7 @@ async def forget(store: OpenStore, user: str) -> Forgotten:
     wish = Message("wish", "user", (Text("/forget me"),), now_ms(), Author(user))
     lease = await store.leases.acquire(conversation_of(user))
     assert lease is not None
-    return await HistoryEditor(store, 30).forget(lease, InboundEvent(wish))
+    return await Deletion(Harness(store, []).runner.services).forget(lease, InboundEvent(wish))
 
 
 async def forgetting(sizes: Iterable[int] = FORGETTING) -> list[list[str]]:

@@ -22,6 +22,7 @@ FEATURES: tuple[str, ...] = (
     "limits",
     "feedback",
     "polls",
+    "forgetting",
     "lists",
     "reminders",
     "memory",

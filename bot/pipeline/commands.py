@@ -12,10 +12,7 @@ import dataclasses
 import re
 from collections.abc import Sequence
 
-from msgspec.structs import replace
-
 from bot.channels import SAY, Button, InboundEvent, Reply
-from bot.pipeline.edits import HistoryEditor
 from bot.pipeline.feature import CommandContext, RunCommand
 from bot.pipeline.services import Services
 from bot.providers import AUTO, ToolChoice
@@ -32,19 +29,11 @@ class Commands:
     """Runs commands, and writes sentences of the catalogue in the language of the person who is
     answered."""
 
-    def __init__(
-        self,
-        services: Services,
-        editor: HistoryEditor,
-        tools: ToolMap,
-    ) -> None:
+    def __init__(self, services: Services) -> None:
         self._services = services
-        self._editor = editor
-        self._tools = tools
+        self._tools = services.tools
         self.table: dict[str, RunCommand] = {
             "help": self._help,
-            "reset": self._reset,
-            "forget": self._forget,
             "stop": self._stop,
             **services.features.commands,
         }
@@ -98,24 +87,6 @@ class Commands:
 
     def _text(self, key: str, event: InboundEvent, **values: object) -> str:
         return self._services.sentence(key, event, **values)
-
-    async def _reset(self, context: CommandContext) -> Reply:
-        await self._editor.reset(context.lease)
-        return self.sentence("command.reset", context.event)
-
-    async def _forget(self, context: CommandContext) -> Reply:
-        """Say what was deleted and what Kaiwa cannot delete. The reply becomes no dead letter, as
-        its address names a person."""
-        deleted = await self._editor.forget(context.lease, context.event)
-        values = {
-            "conversations": deleted.conversations,
-            "messages": deleted.messages,
-            "files": deleted.files,
-        }
-        reply = self.sentence("command.forget", context.event, **values)
-        keeper = f"forget_elsewhere.{platform_of(context.lease.conversation)}"
-        elsewhere = self._services.texts.sentences[self._language(context.event)].get(keeper, "")
-        return replace(reply, text=f"{reply.text} {elsewhere}".strip(), keep="until_refused")
 
     async def _stop(self, context: CommandContext) -> Reply:
         return self.sentence(

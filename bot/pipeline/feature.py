@@ -212,6 +212,14 @@ class Feature:
         names."""
         return []
 
+    async def leave(self, lease: Lease, event: InboundEvent) -> None:
+        """Note that people have left a group, whose ids are the words of ``event.target``, or that
+        the conversation is over: somebody blocks the bot, or a group has removed it.
+
+        Raises:
+            LeaseLost: another process does it.
+        """
+
     async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
         """Make edits to what the feature keeps of messages, by their ids; None deletes one."""
 

@@ -174,6 +174,11 @@ class Features:
             found += await feature.overheard(conversation)
         return found
 
+    async def leave(self, lease: Lease, event: InboundEvent) -> None:
+        """See ``Feature.leave``."""
+        for feature in self._by_hook["leave"]:
+            await feature.leave(lease, event)
+
     async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
         """See ``Feature.change``."""
         for feature in self._by_hook["change"]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import structlog
+from msgspec.structs import replace
 
 from bot.agent.turn import NOBODY
 from bot.clock import now_ms
@@ -226,6 +227,35 @@ async def wait_for_lease(store: Store, conversation: str, wait_s: float) -> Leas
             return lease
         await asyncio.sleep(LEASE_POLL_S)
     return None
+
+
+async def rewrite(
+    store: Store,
+    lease: Lease,
+    change: Callable[[list[Message]], list[Message]],
+    *,
+    stale: bool = False,
+) -> None:
+    """Change every turn. A turn without user messages is deleted, with its answers and results.
+
+    A summary is deleted if one of its turns has changed.
+
+    Args:
+        stale: delete the summary and all unreadable turns too.
+
+    Raises:
+        LeaseLost: nothing was changed.
+    """
+    turns = read_turns(await store.history.recall(lease.conversation, KEEP_TURNS))
+    changes: dict[bytes, bytes] = {}
+    for entry, record in turns.all:
+        messages = change(list(record.messages))
+        if tuple(messages) != record.messages or (stale and not record.turn_id):
+            is_asked = any(message.role == "user" for message in messages)
+            changes[entry] = encode(replace(record, messages=tuple(messages))) if is_asked else b""
+    stale = stale or any(entry in changes for entry, _ in turns.summarised)
+    if changes or (stale and turns.summary):
+        await store.history.rewrite(lease, changes, stale=stale)
 
 
 async def read_history(store: Store, conversation: str) -> list[Message]:

@@ -13,11 +13,11 @@ from zoneinfo import ZoneInfo
 import structlog
 from msgspec.structs import replace
 
-from bot.agent.turn import ApprovalDecision, TurnUpdate
+from bot.agent.turn import ApprovalDecision, TurnUpdate, apply_changes
 from bot.channels import InboundEvent
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
-from bot.pipeline.edits import HistoryEditor
+from bot.pipeline.history import rewrite
 from bot.pipeline.journal import newest_address, read_event
 from bot.pipeline.select import (
     ParsedEvent,
@@ -30,7 +30,8 @@ from bot.pipeline.select import (
 from bot.pipeline.services import Services
 from bot.pipeline.undelivered import read_undelivered, withdraw_answers
 from bot.safe_text.names import safe_name
-from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, Lease
+from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, Lease, entry_of
+from bot.store.keys import DAY_S, person_of
 from bot.transcript import Message, channel_of
 
 log = structlog.stdlib.get_logger(__name__)
@@ -39,6 +40,8 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 
 # After so many changes of its messages a turn reads no more edits: it would never end.
 MOST_CHANGES = 10
+
+HOUR_S = 3_600
 
 # An entry of the inbox, and its content.
 WaitingEvent = tuple[InboxEntry, ParsedEvent]
@@ -69,14 +72,12 @@ class InboundMessages:
         self,
         services: Services,
         lease: Lease,
-        editor: HistoryEditor,
         journalled: Iterable[InboundEvent] = (),
         turn_id: str = "",
     ) -> None:
         self._services = services
         self._lease = lease
         self._channel = services.channels[channel_of(lease.conversation)]
-        self._editor = editor
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
@@ -163,9 +164,18 @@ class InboundMessages:
         Raises:
             LeaseLost: another process has the turn.
         """
-        if unsent := {message_id for message_id, new in edits.items() if new is None}:
-            await withdraw_answers(self._services.store, self._lease, self._channel, unsent, events)
-        await self._editor.apply(self._lease, edits)
+        if not edits:
+            return
+        store, lease = self._services.store, self._lease
+        unsent = {message_id for message_id, new in edits.items() if new is None}
+        if unsent:
+            await withdraw_answers(store, lease, self._channel, unsent, events)
+        await rewrite(store, lease, lambda messages: apply_changes(messages, edits))
+        await self._services.features.change(lease.conversation, edits)
+        if unsent:
+            for dead_letter in await store.dead_letters.of(lease.conversation):
+                if dead_letter.names(*unsent):
+                    await store.dead_letters.discard(dead_letter)
 
     async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:
         """Make messages for the model, with names, dates and references to pictures.
@@ -180,7 +190,9 @@ class InboundMessages:
         add = self._services.features.receive
         received = [await add(conversation, event, before) for event in enriched]
         self.received += received
-        self._indexing += self._editor.remember_later(conversation, received)
+        belongings, index_s = self._services.store.belongings, _index_s(self._services)
+        for person, entry in _entries_of(conversation, received):
+            self._indexing.append(belongings.add_later(person, [entry], index_s))
         return tuple(self._with_context(event) for event in received)
 
     async def finish(self) -> None:
@@ -189,7 +201,7 @@ class InboundMessages:
         outcomes = await asyncio.gather(*self._indexing, return_exceptions=True)
         if any(isinstance(outcome, BaseException) for outcome in outcomes):
             try:
-                await self._editor.remember(self._lease.conversation, self.received)
+                await index(self._services, self._lease.conversation, self.received)
             except StoreUnavailable as error:
                 # The turn is committed, and its answer has to go out.
                 log.warning("person.not_indexed", cause=str(error))
@@ -319,6 +331,27 @@ class InboundMessages:
     def _with_context(self, event: InboundEvent) -> Message:
         zone = self._services.time_zone(event)
         return replace(event.message, context=context_line(event, self._channel.name, zone))
+
+
+async def index(services: Services, conversation: str, events: Sequence[InboundEvent]) -> None:
+    """Index the conversation under its people, so that whoever deletes what is kept of a person
+    finds all of their conversations."""
+    for person, entry in _entries_of(conversation, events):
+        await services.store.belongings.add(person, entry, _index_s(services))
+
+
+def _entries_of(conversation: str, events: Iterable[InboundEvent]) -> set[tuple[str, str]]:
+    """The events' authors and everybody whom they quote, with the conversation's entry."""
+    entries = set[tuple[str, str]]()
+    for event in events:
+        people = {event.author_id, *(quote.author_id for quote in event.message.quotes)} - {""}
+        entry = entry_of(conversation, shared=event.group)
+        entries.update((person_of(conversation, author_id), entry) for author_id in people)
+    return entries
+
+
+def _index_s(services: Services) -> int:
+    return services.defaults.history_days * DAY_S + HOUR_S
 
 
 def _ends_with_stop(waiting: WaitingEvent, ended: Collection[str]) -> bool:

@@ -214,6 +214,7 @@ def build(
         reviewers=reviewers or Reviewers({}, "", metrics),
         features=Features(),
         start=start,
+        tools=agent.tools,
     )
     services.features.install(feature(services) for feature in features)
     window = HistoryWindow(services, summarizer, tokens=options.history_tokens, clock=clock)

@@ -88,8 +88,7 @@ class Triage:
         commands: each with its event, in order.
         canned: events that are answered with a sentence of the catalogue.
         shown: what features say of them is shown.
-        leavers: ids of people who have left the group.
-        conversation_deleted: the event that ended the conversation.
+        left: people have left the group, or the conversation is over.
         stopped: the turn under way ends.
         superseded: messages before a stop. They stay in the history without an answer.
     """
@@ -99,8 +98,7 @@ class Triage:
     commands: list[tuple[Command, InboundEvent]] = field(default_factory=list)
     canned: list[InboundEvent] = field(default_factory=list)
     shown: list[InboundEvent] = field(default_factory=list)
-    leavers: set[str] = field(default_factory=set)
-    conversation_deleted: InboundEvent | None = None
+    left: list[InboundEvent] = field(default_factory=list)
     stopped: bool = False
     superseded: list[InboundEvent] = field(default_factory=list)
 
@@ -139,24 +137,26 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
         elif event.action in (APPROVE, REJECT):
             found.canned.append(replace(event, target="approval.over"))
         elif event.event == "members_left":
-            found.leavers.update(event.target.split())
+            found.left.append(event)
+            gone.update(event.target.split())
         elif event.event == CONVERSATION_DELETED:
-            found = Triage(conversation_deleted=event)
+            found = Triage(left=[event])
         elif event.target in unsent:
             if event.target not in ids:
                 found.edited[event.target] = None
         elif event.is_change:
             _edit(found, event)
-    _drop_scheduled(found, gone | found.leavers)
+    _drop_scheduled(found, gone)
     return found
 
 
 def _drop_scheduled(found: Triage, gone: Collection[str]) -> None:
     """Leave out what came at its time for these people, wherever it stands; if the conversation is
     deleted, for all."""
+    is_over = any(event.event == CONVERSATION_DELETED for event in found.left)
     for events in (found.messages, found.shown):
         for event in list(events):
-            if event.scheduled and (found.conversation_deleted or event.author_id in gone):
+            if event.scheduled and (is_over or event.author_id in gone):
                 events.remove(event)
 
 

@@ -19,6 +19,7 @@ from bot.store import Lease, Store
 from bot.telemetry import Metrics
 from bot.texts import Texts, language_for
 from bot.transcript import Message, channel_of
+from toolset.tool_map import ToolMap
 
 # Tells this process's worker of a conversation that is due, and the id of the person who waits for
 # an answer; empty if nobody does.
@@ -158,6 +159,7 @@ class Services:
     reviewers: Reviewers
     features: Features
     start: Start
+    tools: ToolMap
 
     def channel(self, conversation: str) -> Channel | None:
         """The channel of a conversation; None if it is off."""

@@ -21,7 +21,6 @@ from bot.pipeline.answer import Answerer, Attempt, own_message
 from bot.pipeline.approvals import Approvals
 from bot.pipeline.cancellation import CancelRegistry
 from bot.pipeline.commands import Commands
-from bot.pipeline.edits import HistoryEditor
 from bot.pipeline.feature import CommandContext, Outgoing, TurnResult
 from bot.pipeline.history import KEEP_TURNS, HistoryWindow
 from bot.pipeline.journal import (
@@ -33,7 +32,7 @@ from bot.pipeline.journal import (
     readable,
     readable_events,
 )
-from bot.pipeline.prepare import InboundMessages
+from bot.pipeline.prepare import InboundMessages, index
 from bot.pipeline.reopening import reopen
 from bot.pipeline.select import ParsedEvent, parse, triage
 from bot.pipeline.services import Services
@@ -72,15 +71,8 @@ class TurnRunner:
         self._services = services
         self._store = services.store
         self._agent = agent
-        self._editor = HistoryEditor(
-            services.store,
-            services.defaults.history_days,
-            agent.tools.forget,
-            channels=services.channels,
-            features=services.features,
-        )
         self._approvals = Approvals(services)
-        self._commands = Commands(services, self._editor, agent.tools)
+        self._commands = Commands(services)
         self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
 
     async def take(
@@ -118,7 +110,7 @@ class TurnRunner:
             if not journal.steps and await reopen(self._services, lease, channel, journal.events):
                 return None
             events, turn_id = journal.all_events, journalled.turn_id
-            inbound = InboundMessages(self._services, lease, self._editor, events, turn_id)
+            inbound = InboundMessages(self._services, lease, events, turn_id)
             attempt = Attempt(lease, channel, journalled, inbound, quietly)
             return await self._attempt(attempt, journal)
         except MessagesChanged:
@@ -223,8 +215,7 @@ class TurnRunner:
             may_answer = asker_id and event.author_id == asker_id and not event.unmentioned
             if event.event != "message" or may_answer or entry.frame in done:
                 continue
-            # So /forget me finds this conversation.
-            await self._editor.remember(lease.conversation, [event])
+            await index(self._services, lease.conversation, [event])
             parsed = parse(event, self._services.commands)
             if parsed.is_stop or not (parsed.command or event.unmentioned):
                 continue
@@ -324,12 +315,10 @@ class TurnRunner:
             # With steps, an earlier attempt has checked the limits.
             batch = await self._begin(attempt, batch, result)
         found = triage(batch)
-        if found.conversation_deleted or found.edited or found.commands:
+        if found.left or found.edited or found.commands:
             attempt.history_changed = True
-        if found.conversation_deleted:
-            await self._editor.delete_conversation(lease, found.conversation_deleted)
-        if found.leavers:
-            await self._editor.end_membership(lease, found.leavers)
+        for event in found.left:
+            await self._services.features.leave(lease, event)
         await attempt.inbound.change_history([event for event, *_ in batch], found.edited)
         tasks = [event for event in found.messages if event.scheduled]
         for event in found.shown + tasks:

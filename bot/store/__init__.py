@@ -40,12 +40,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.settings import CONNECTIONS
-from bot.store.belongings import Belongings
+from bot.store.belongings import OWN, SHARED, Belongings, entry_of
 from bot.store.clients import ANSWER_S, Client, ask, connect, translate_errors
 from bot.store.clock import StoreClock
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
-from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry
+from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry, holds
 from bot.store.history import History, StoredHistory
 from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import (
@@ -86,8 +86,10 @@ __all__ = [
     "CHANGE",
     "CONTROL",
     "FORMAT",
+    "OWN",
     "RELEASED",
     "SCHEDULED_S",
+    "SHARED",
     "Accepted",
     "Bound",
     "Condition",
@@ -114,6 +116,8 @@ __all__ = [
     "StoredHistory",
     "ToolPins",
     "ask",
+    "entry_of",
+    "holds",
     "open_store",
     "shard_of",
     "translate_errors",

@@ -20,6 +20,14 @@ from bot.store.keys import digest_of, index_key
 from bot.store.queues import ignore_failure
 from bot.store.scripts import Scripts
 
+# A conversation belongs to one person, or to several.
+OWN, SHARED = "own", "shared"
+
+
+def entry_of(conversation: str, *, shared: bool) -> str:
+    """The entry of somebody who has written in a conversation."""
+    return f"{SHARED if shared else OWN} {conversation}"
+
 
 class Belongings:
     """Entries by owner: a person, as channel and id, or a place. Each lives as long as it is said

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from bot.store.clients import Client, ask, translate_errors
-from bot.store.frames import unpack
+from bot.store.frames import holds, unpack
 from bot.store.keys import DEAD_LETTERS, SHARDS, Keys, dead_letter_streams
 from bot.store.scripts import Scripts
 
@@ -38,6 +38,11 @@ class DeadLetter:
     def at(self) -> int:
         """When it was given up, milliseconds since the epoch."""
         return int(self.id.split("-")[1])
+
+    def names(self, *ids: str) -> bool:
+        """Whether it holds one of these ids."""
+        parts = (self.conversation.encode(), self.delivery or b"", *self.arrivals)
+        return any(holds(part, one) for part in parts for one in ids)
 
 
 class DeadLetters:

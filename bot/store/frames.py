@@ -9,6 +9,7 @@ body. Steps of a turn have no id, and neither have entries that a turn has given
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 ARRIVAL = "arrival"  # a message for the model
@@ -42,6 +43,12 @@ def pack(kind: str, entry_id: str, body: bytes) -> bytes:
     """Frame a body; ``entry_id`` may be empty."""
     raw_id = entry_id.encode()
     return b"%b %d:%b%b" % (kind.encode(), len(raw_id), raw_id, body)
+
+
+def holds(data: bytes, name: str) -> bool:
+    """Whether stored bytes, readable or not, hold an id as a whole word."""
+    word = rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode())
+    return bool(name) and re.search(word, data) is not None
 
 
 def unpack(frame: bytes) -> Entry:

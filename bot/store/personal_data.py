@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from bot.store.belongings import Belongings
 from bot.store.clients import Client, translate_errors
+from bot.store.frames import holds
 from bot.store.keys import CONVERSATION_VALUES, PERSON_VALUES, kv_key
 
 ERASE_S = 60.0
@@ -46,12 +46,11 @@ class PersonalData:
 
     async def erase_in_shared(self, conversations: Collection[str], author: str) -> None:
         """Delete the values of shared conversations that hold a person's id."""
-        holds = re.compile(rb"(?<![\w-])%b(?![\w-])" % re.escape(author.encode()))
         keys = [kv_key(f"{kind}:{one}") for kind in CONVERSATION_VALUES for one in conversations]
         async with translate_errors(ERASE_S):
             values = await self._client.execute_each(("GET", key) for key in keys)
             found = zip(keys, values, strict=True)
-            await self._delete([key for key, value in found if value and holds.search(value)])
+            await self._delete([key for key, value in found if value and holds(value, author)])
 
     async def _erase_entries(self, owner: str, person: str, kept: Mapping[str, Erase]) -> None:
         """Delete what the entries of an owner name: of a person's, what is theirs; of a place's,

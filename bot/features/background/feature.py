@@ -23,6 +23,7 @@ from bot.pipeline.feature import Feature, TurnRequest
 from bot.pipeline.services import Services
 from bot.pipeline.transcript_text import name_of
 from bot.safe_text.names import json_line
+from bot.store.keys import person_of
 from bot.texts import PLACEHOLDER
 from bot.transcript import BACKGROUND_ID, UNREADABLE, Author, Media, Message, Part, Text, encode
 
@@ -88,6 +89,11 @@ class Background(DeletesBackground):
         if not self._is_on(conversation):
             return []
         return list(filter(None, map(_read, await self._stored.read(conversation))))
+
+    async def forget_in(self, conversation: str, author_id: str | None) -> None:
+        """Delete what somebody has written there."""
+        if author_id:
+            await self._stored.withdraw(person_of(conversation, author_id), conversation)
 
     async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
         """Make edits to kept messages."""

@@ -13,9 +13,10 @@ from bot.commands import number_in
 from bot.features.memory.facts_message import facts_message
 from bot.features.memory.store import KIND, PersonFacts, erase
 from bot.features.memory.tool_facts import ToolFacts
-from bot.pipeline.edits import OWN, SHARED, person_of
 from bot.pipeline.feature import CommandContext, Feature, TurnRequest
 from bot.pipeline.services import Services
+from bot.store import OWN, SHARED
+from bot.store.keys import person_of
 from bot.transcript import Message
 
 DELETE = "delete"  # the action of the buttons
@@ -74,9 +75,11 @@ class Memory(Feature):
         """Where the person has talked to the bot, this conversation and others of their own
         first."""
         places = [self._services.place(conversation)]
-        if person := person_of(conversation, event):
+        if event.author_id:
             # The entries are sorted, "own …" before "shared …".
-            for entry in await self._services.store.belongings.read(person):
+            for entry in await self._services.store.belongings.read(
+                person_of(conversation, event.author_id)
+            ):
                 kind, _, conversation = entry.partition(" ")
                 if kind in (OWN, SHARED):
                     places.append(self._services.place(conversation))

@@ -12,10 +12,9 @@ from bot.channels import Delivery, InboundEvent, KeptItem, KeptSection, Reply
 from bot.clock import now_ms
 from bot.features.reminders.clock import ACTION, PUNCTUAL_S, ReminderClock, planned_time, text_of
 from bot.features.reminders.outcomes import note_arrival, note_outcome, note_refusal
-from bot.features.reminders.personal import PersonalReminders, reminders_of
+from bot.features.reminders.personal import PersonalReminders, owner_of, reminders_of
 from bot.features.reminders.reminder import line_of
 from bot.features.reminders.store import COUNTED, StoredReminders
-from bot.pipeline.edits import person_of
 from bot.pipeline.feature import CommandContext, Feature, TurnRequest
 from bot.pipeline.services import Services
 
@@ -105,8 +104,7 @@ class Reminders(Feature):
         return False
 
     async def _counted(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
-        person = person_of(conversation, event) or conversation
-        return await self._reminders.counted(person)
+        return await self._reminders.counted(owner_of(conversation, event))
 
     def _in(self, conversation: str, event: InboundEvent) -> PersonalReminders:
         author = event.message.author or NOBODY

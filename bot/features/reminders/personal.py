@@ -9,10 +9,10 @@ from bot.clock import usable_zone
 from bot.features.reminders.recurrence import is_hourly
 from bot.features.reminders.reminder import Reminder, StoredReminder, ms_of, shown
 from bot.features.reminders.store import COUNTED, StoredReminders, hourly_of
-from bot.pipeline.edits import entry_of, person_of
 from bot.pipeline.services import Services
 from bot.pipeline.tool_stores import store_errors_for_model
-from bot.store import SCHEDULED_S, Store
+from bot.store import SCHEDULED_S, Store, entry_of
+from bot.store.keys import person_of
 from bot.transcript import Author, encode
 from toolset.tool import ToolError
 
@@ -107,9 +107,9 @@ class PersonalReminders:
         if own is None or own.author.id != self._author.id:
             return False
         await reminders.drop(here, [reminder_id])
-        person = person_of(here, self._event) or here
-        await reminders.discount(person, here, reminder_id)
-        await reminders.discount(hourly_of(person), here, reminder_id)
+        owner = owner_of(here, self._event)
+        await reminders.discount(owner, here, reminder_id)
+        await reminders.discount(hourly_of(owner), here, reminder_id)
         return True
 
     async def all(self) -> list[Reminder]:
@@ -147,8 +147,7 @@ async def count_reminder(
     Raises:
         StoreUnavailable: it may be counted; that ends by itself unless it is kept.
     """
-    person, ttl_s = person_of(conversation, event), max(ms, 0) // 1000 + SCHEDULED_S
-    whose = person or conversation
+    whose, ttl_s = owner_of(conversation, event), max(ms, 0) // 1000 + SCHEDULED_S
     reminders = StoredReminders(store)
     count = partial(
         reminders.count, conversation=conversation, reminder_id=reminder_id, ttl_s=ttl_s
@@ -160,6 +159,13 @@ async def count_reminder(
         if hourly:
             await reminders.discount(hourly_of(whose), conversation, reminder_id)
         return TOO_MANY
-    if person:
-        await store.belongings.add(person, entry_of(conversation, event), ttl_s)
+    if event.author_id:
+        entry = entry_of(conversation, shared=event.group)
+        await store.belongings.add(whose, entry, ttl_s)
     return ""
+
+
+def owner_of(conversation: str, event: InboundEvent) -> str:
+    """Whose reminders an event's author sets: the person's or, of somebody unknown, the
+    conversation's."""
+    return person_of(conversation, event.author_id) if event.author_id else conversation

@@ -8,7 +8,6 @@ import pytest
 
 from bot.commands import SpokenCommands
 from bot.pipeline.commands import Commands, choice_in
-from bot.pipeline.edits import HistoryEditor
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -160,5 +159,5 @@ async def test_a_spoken_command_has_a_row_in_the_table_and_words_in_the_catalogu
 ) -> None:
     """Words without a row would do nothing; a row without words could not be said."""
     services = Harness(store, []).runner.services
-    commands = Commands(services, HistoryEditor(store, 30), TOOLS)
+    commands = Commands(services)
     assert sorted(commands.table) == sorted(SpokenCommands(load()).names)

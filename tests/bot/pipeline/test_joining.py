@@ -12,7 +12,6 @@ from bot.channels import Album, InboundEvent
 from bot.live_events import NoWatcher, Watcher
 from bot.pipeline.answer import Attempt, ConversationPorts
 from bot.pipeline.approvals import Approvals
-from bot.pipeline.edits import HistoryEditor
 from bot.pipeline.prepare import InboundMessages
 from bot.providers.scripted import Step
 from bot.store import JournalledTurn, Store
@@ -64,7 +63,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     await store.journal.begin(lease, "turn_1")
     journalled = JournalledTurn("turn_1", 1, [], is_resumed=True)
     services = Harness(store, []).runner.services
-    inbound = Unread(services, lease, HistoryEditor(store, 30))
+    inbound = Unread(services, lease)
     attempt = Attempt(lease, services.channels["mailbox"], journalled, inbound, quietly=True)
     ports = ConversationPorts(services, attempt, Approvals(services), NoWatcher())
 

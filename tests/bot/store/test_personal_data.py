@@ -91,7 +91,7 @@ async def test_names_of_values_are_digests(store: Store, redis: Redis) -> None:
 def test_every_kind_of_key_is_of_a_conversation_or_known_here() -> None:
     """A new kind is added here with the way in which it is forgotten."""
     assert set(CONVERSATION_KINDS) == {
-        # deleted with an own conversation, cleaned in a shared one (bot.pipeline.edits)
+        # deleted with an own conversation, cleaned in a shared one (bot.features.forgetting)
         *("inbox", "turn", "journal", "history", "summary", "outbox", "kept"),
         # names nobody, or lives for a few seconds or an hour
         *("lease", "early"),

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from bot.channels import InboundEvent
 from bot.features.background.feature import CAP
 from bot.features.background.store import StoredBackground
-from bot.pipeline.edits import HistoryEditor
+from bot.features.forgetting.deletion import Deletion
 from bot.pipeline.history import read_history
 from bot.pipeline.services import Defaults
 from bot.providers.scripted import Step
@@ -308,8 +308,7 @@ async def test_what_a_turn_quotes_of_somebody_is_forgotten_after_it(
         async with running(here, step, IN_GROUP):
             wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1, Author(TARO)))
             own = await leased(store, f"line:{BOT}:user:{TARO}")
-            features = here.runner.services.features
-            await HistoryEditor(store, 30, lease_wait_s=0.1, features=features).forget(own, wish)
+            await Deletion(here.runner.services, lease_wait_s=0.1).forget(own, wish)
         await here.process()
     past = await read_history(store, IN_GROUP)
     assert [message.text for message in past] == ["what does that mean?", "ok"]

@@ -13,13 +13,13 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent, Reach
 from bot.errors import DeliverOnPress, DeliveryRefused, ModelError
+from bot.features.forgetting.deletion import Deletion
 from bot.features.reminders.clock import LATE_S, READ_LIMIT, ReminderClock
 from bot.features.reminders.outcomes import note_refusal
 from bot.features.reminders.personal import MOST, MOST_HOURLY, TOO_MANY_HOURLY, PersonalReminders
 from bot.features.reminders.reminder import MAX_FAILURES, Reminder, StoredReminder, read_reminder
 from bot.features.reminders.store import StoredReminders
 from bot.features.reminders.tools import CancelReminder, ListReminders, SetReminder
-from bot.pipeline.edits import HistoryEditor
 from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -450,8 +450,7 @@ async def test_a_busy_conversation_forgets_reminders_at_once(store: Store) -> No
     wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))
     lease = await store.leases.acquire(HERE)
     assert lease is not None
-    features = Harness(store, []).runner.services.features
-    await HistoryEditor(store, 30, lease_wait_s=0.1, features=features).forget(lease, wish)
+    await Deletion(Harness(store, []).runner.services, lease_wait_s=0.1).forget(lease, wish)
     assert await StoredReminders(store).read(THERE) == {}
 
 
@@ -467,7 +466,7 @@ async def test_a_reminder_that_waits_behind_a_turn_is_forgotten_with_its_author(
     busy, own = await leased(store, HERE), await leased(store, "mailbox:user:u1")
     await stage.clock.sweep()
     wish = InboundEvent(Message("m1", "user", (Text("/forget me"),), 1_000, Author("u1")))
-    await HistoryEditor(store, 30, lease_wait_s=0.1).forget(own, wish)
+    await Deletion(stage.harness.runner.services, lease_wait_s=0.1).forget(own, wish)
     await store.leases.release(busy)
     await stage.harness.runner.process(HERE)
     assert (stage.harness.box.texts, await stage.harness.past()) == ([], [])

@@ -1,20 +1,14 @@
-"""Changes and deletions that people ask for: edits, messages taken back, /reset, /forget me."""
+"""Deletes what is kept of a person or a conversation, each conversation under its lease."""
 
 from __future__ import annotations
 
-import asyncio
-import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from msgspec.structs import replace
 
 from bot.agent.turn import apply_changes
-from bot.channels import Channel, Delivery, InboundEvent
+from bot.channels import Delivery, InboundEvent
 from bot.pipeline.cancellation import CHANGES, Change
-from bot.pipeline.features import NO_FEATURES, Features
-from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, wait_for_lease
+from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, rewrite, wait_for_lease
 from bot.pipeline.journal import (
     newest_address,
     read_event,
@@ -23,6 +17,7 @@ from bot.pipeline.journal import (
     readable_events,
 )
 from bot.pipeline.select import CONVERSATION_DELETED
+from bot.pipeline.services import Services
 from bot.pipeline.undelivered import (
     read_stored,
     read_undelivered,
@@ -31,24 +26,14 @@ from bot.pipeline.undelivered import (
     taking_back,
     taking_back_each,
 )
-from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, DeadLetter, Lease, Store, keys
-from bot.transcript import (
-    Message,
-    TurnRecord,
-    channel_of,
-    encode,
-    without_quotes,
-)
+from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, OWN, SHARED, Lease, entry_of, holds
+from bot.store.keys import person_of
+from bot.transcript import Message, channel_of, encode, without_quotes
 
 # The kinds of journal entries that are inbound events.
 INBOUND = (ARRIVAL, CHANGE, CONTROL, ASIDE)
-# A conversation belongs to one person, or to several.
-OWN, SHARED = "own", "shared"
-DAY_S = 86_400
-HOUR_S = 3_600
 # The wait for a conversation that another process answers is longer than a lease lives.
 LEASE_WAIT_S = 8.0
-NO_CHANNELS: Mapping[str, Channel] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,77 +53,22 @@ class Forgotten:
         )
 
 
-async def no_files(_conversation: str) -> int:
-    """Delete nothing, for tools that store no files."""
-    return 0
-
-
-class HistoryEditor:
-    """Changes and deletes histories, each under its conversation's lease.
+class Deletion:
+    """Deletes what is kept.
 
     Args:
-        history_days: lifetime of the histories, and of the index of people's conversations.
-        forget_files: has the tools delete their files of a conversation, and returns their number.
         lease_wait_s: how long to wait for a conversation that another process answers.
-        channels: those that are on, by name.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        history_days: int,
-        forget_files: Callable[[str], Awaitable[int]] = no_files,
-        lease_wait_s: float = LEASE_WAIT_S,
-        channels: Mapping[str, Channel] = NO_CHANNELS,
-        features: Features = NO_FEATURES,
-    ) -> None:
-        self._store = store
-        self._forget_files = forget_files
+    def __init__(self, services: Services, lease_wait_s: float = LEASE_WAIT_S) -> None:
+        self._services = services
+        self._store = services.store
+        self._features = services.features
         self._lease_wait_s = lease_wait_s
-        self._channels = channels
-        self._features = features
-        self._history_s = history_days * DAY_S + HOUR_S
-
-    async def remember(self, conversation: str, events: Sequence[InboundEvent]) -> None:
-        """Index the conversation under its authors, so that ``/forget me`` finds all conversations
-        of a person."""
-        for person, entry in _entries_of(conversation, events):
-            await self._store.belongings.add(person, entry, self._history_s)
-
-    def remember_later(
-        self, conversation: str, events: Sequence[InboundEvent]
-    ) -> list[asyncio.Future[Any]]:
-        """The same with the process's next request; done, or failed, when that is answered."""
-        add, entries = self._store.belongings.add_later, _entries_of(conversation, events)
-        return [add(person, [entry], self._history_s) for person, entry in entries]
-
-    async def apply(self, lease: Lease, edits: Mapping[str, Message | None]) -> None:
-        """Make edits to messages of earlier turns.
-
-        Raises:
-            LeaseLost: nothing was changed.
-        """
-        if edits:
-            await self._rewrite(lease, lambda messages: apply_changes(messages, edits))
-            await self._features.change(lease.conversation, edits)
-        if deleted := [message_id for message_id, new in edits.items() if new is None]:
-            for dead_letter in await self._store.dead_letters.of(lease.conversation):
-                if _names(dead_letter, *deleted):
-                    await self._store.dead_letters.discard(dead_letter)
-
-    async def reset(self, lease: Lease) -> None:
-        """Delete the history. The outbox stays: its answers may be for other people.
-
-        Raises:
-            LeaseLost: nothing was deleted.
-        """
-        await self._store.history.purge(lease, self._features.purged)
-        for dead_letter in await self._store.dead_letters.of(lease.conversation):
-            await self._store.dead_letters.discard(dead_letter)
 
     async def end_membership(self, lease: Lease, leavers: Collection[str]) -> None:
         """Delete what features keep of people who have left this group, also reminders that have
-        come and were not delivered yet, and their unmentioned messages.
+        come and were not delivered yet.
 
         Raises:
             LeaseLost: those that have come may still be delivered.
@@ -152,46 +82,6 @@ class HistoryEditor:
                 reminders.append(raw)
         if reminders:
             await self._store.journal.withdraw(lease, reminders)
-        overheard = await self._features.overheard(lease.conversation)
-        if gone := [one.id for one in overheard if one.author and one.author.id in leavers]:
-            await self._features.change(lease.conversation, dict.fromkeys(gone))
-
-    async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
-        """Delete a person's own conversations, and their messages in shared conversations.
-
-        If another process keeps a conversation's lease for longer than ``lease_wait_s``, the
-        conversation gets an entry in its inbox and deletes the messages after its present turn.
-
-        Raises:
-            LeaseLost: this conversation's lease is lost.
-        """
-        forgotten, done = Forgotten(), set[str]()
-        # Some entries are added while others are forgotten.
-        while left := await self._entries(lease, event) - done:
-            for entry in sorted(left):
-                forgotten += await self._forget_entry(lease, entry, event)
-            done |= left
-        await self._erase(lease.conversation, event.author_id, done)
-        if (person := person_of(lease.conversation, event)) is not None:
-            await self._store.belongings.remove(person, done)
-        return forgotten
-
-    async def _entries(self, lease: Lease, event: InboundEvent) -> set[str]:
-        """The person's conversations, as ``remember`` writes them."""
-        person = person_of(lease.conversation, event)
-        known = await self._store.belongings.read(person) if person else []
-        conversations = [entry for entry in known if entry.startswith((OWN, SHARED))]
-        return {*conversations, entry_of(lease.conversation, event)}
-
-    async def _forget_entry(self, lease: Lease, entry: str, event: InboundEvent) -> Forgotten:
-        kind, _, conversation = entry.partition(" ")
-        if conversation == lease.conversation:
-            return await self._forget_in(lease, kind, event, is_here=True)
-        if (other := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is None:
-            await self._forget_kept(conversation, kind, event.author_id)
-            await self._request_deletion(conversation, kind, event)
-            return Forgotten()
-        return await self._forget_under(other, kind, event)
 
     async def delete_conversation(self, lease: Lease, event: InboundEvent) -> None:
         """Delete everything after somebody has blocked the bot, or a group has removed it.
@@ -205,14 +95,47 @@ class HistoryEditor:
         else:
             await self.forget(lease, event)
 
-    async def _forget_under(self, lease: Lease, kind: str, event: InboundEvent) -> Forgotten:
-        """Forget a person in another conversation, and release its lease."""
+    async def forget(self, lease: Lease, event: InboundEvent) -> Forgotten:
+        """Delete a person's own conversations, and their messages in shared conversations.
+
+        If another process keeps a conversation's lease for longer than ``lease_wait_s``, the
+        conversation gets an entry in its inbox and deletes the messages after its present turn.
+
+        Raises:
+            LeaseLost: this conversation's lease is lost.
+        """
+        person = person_of(lease.conversation, event.author_id) if event.author_id else ""
+        here = entry_of(lease.conversation, shared=event.group)
+        forgotten, done = Forgotten(), set[str]()
+        # Some entries are added while others are forgotten.
+        while left := {here, *await self._conversations(person)} - done:
+            for entry in sorted(left):
+                forgotten += await self._forget_entry(lease, entry, event)
+            done |= left
+        await self._erase(lease.conversation, event.author_id, done)
+        if person:
+            await self._store.belongings.remove(person, done)
+        return forgotten
+
+    async def _conversations(self, person: str) -> list[str]:
+        """The entries of the person's conversations."""
+        known = await self._store.belongings.read(person) if person else []
+        return [entry for entry in known if entry.startswith((OWN, SHARED))]
+
+    async def _forget_entry(self, lease: Lease, entry: str, event: InboundEvent) -> Forgotten:
+        kind, _, conversation = entry.partition(" ")
+        if conversation == lease.conversation:
+            return await self._forget_in(lease, kind, event, is_here=True)
+        if (other := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is None:
+            await self._request_deletion(conversation, kind, event)
+            await self._forget_kept(conversation, kind, event.author_id)
+            return Forgotten()
         try:
             if kind == SHARED:
-                await self._withdraw(lease, event.author_id)
-            return await self._forget_in(lease, kind, event)
+                await self._withdraw(other, event.author_id)
+            return await self._forget_in(other, kind, event)
         finally:
-            await self._store.leases.release(lease)
+            await self._store.leases.release(other)
 
     async def _request_deletion(self, conversation: str, kind: str, event: InboundEvent) -> None:
         """Put deletions into the inbox of a conversation that another process answers.
@@ -265,42 +188,37 @@ class HistoryEditor:
         """Delete dead letters, and what belongs to a person and to their own conversations.
 
         Args:
-            entries: the person's conversations, as ``remember`` writes them.
+            entries: of the person's conversations.
         """
-        channel, person = channel_of(conversation), f"{channel_of(conversation)}:{author_id}"
-        own = _conversations(entries, OWN)
-        await self._forget_dead_letters(channel, author_id, entries)
+        channel, person = channel_of(conversation), person_of(conversation, author_id)
+        own = _named_by(entries, OWN)
+        await self._forget_dead_letters(channel, author_id, own)
         data = self._store.personal_data
         if author_id:
-            shared = _conversations(entries, SHARED)
+            shared = _named_by(entries, SHARED)
             await self._withdraw_shown(person, author_id, {*own, *shared})
             await data.erase_in_shared(shared, author_id)
             await data.erase_person(person, self._features.kept)
-        for place in sorted(self._places(own)):
+        places = set(own)
+        for one in own:
+            places |= {self._services.place(one), *self._features.places(one)}
+        for place in sorted(places):
             await data.erase_place(place, self._features.kept)
         names = {author_id, *(one.rpartition(":")[2] for one in own)}
         await self._store.files.erase(channel, names - {""})
         self._store.prefetches.clear()
         await self._store.dead_letters.compact()
 
-    def _places(self, conversations: Iterable[str]) -> set[str]:
-        """Where what belongs to conversations is stored."""
-        places = set(conversations)
-        for conversation in conversations:
-            if channel := self._channels.get(channel_of(conversation)):
-                places.add(channel.place(conversation).id)
-                places |= self._features.places(conversation)
-        return places
-
     async def _forget_dead_letters(
-        self, channel: str, author_id: str, entries: Collection[str]
+        self, channel: str, author_id: str, conversations: Collection[str]
     ) -> None:
         """Delete the dead letters of a person's own conversations, and others of the channel that
         hold their id."""
         for dead_letter in await self._store.dead_letters.read():
-            conversation = dead_letter.conversation
-            is_named = channel_of(conversation) == channel and _names(dead_letter, author_id)
-            if is_named or f"{OWN} {conversation}" in entries:
+            is_named = channel_of(dead_letter.conversation) == channel
+            if dead_letter.conversation in conversations or (
+                is_named and dead_letter.names(author_id)
+            ):
                 await self._store.dead_letters.discard(dead_letter)
 
     async def _withdraw_shown(self, person: str, author_id: str, done: Collection[str]) -> None:
@@ -323,7 +241,7 @@ class HistoryEditor:
     async def _deliveries_with(self, conversation: str, author_id: str) -> list[bytes]:
         """The deliveries of an outbox that hold a person's id."""
         deliveries = await self._store.outbox.read(conversation)
-        return [one for one in deliveries if _holds(one, author_id)]
+        return [one for one in deliveries if holds(one, author_id)]
 
     async def _forget_in(
         self, lease: Lease, kind: str, event: InboundEvent, *, is_here: bool = False
@@ -342,15 +260,15 @@ class HistoryEditor:
             return left
 
         # A summary does not name the authors of what it holds.
-        await self._rewrite(lease, without, stale=True)
+        await rewrite(self._store, lease, without, stale=True)
         await self._forget_kept(lease.conversation, kind, author_id)
         await self._withdraw_rung(lease, kind, {author_id})
         if kind == OWN:
             await self._erase_history(lease, whole=not is_here)
-            return Forgotten(1, deleted, await self._forget_files(lease.conversation))
+            return Forgotten(1, deleted, await self._services.tools.forget(lease.conversation))
         theirs = []
         for raw in await read_stored(self._store, lease.conversation):
-            if _holds(raw, author_id) and not stays_without(author_id, raw):
+            if holds(raw, author_id) and not stays_without(author_id, raw):
                 theirs.append(raw)
         waiting = await read_undelivered(self._store, lease.conversation)
         shown = [one.delivery for one in waiting if one.raw in theirs]
@@ -386,7 +304,7 @@ class HistoryEditor:
         return [taking_back(turn_id, address, 0)] if turn_id and address else []
 
     def _can_take_back(self, conversation: str) -> bool:
-        channel = self._channels.get(channel_of(conversation))
+        channel = self._services.channel(conversation)
         return channel is not None and channel.abilities.deletes
 
     async def _forget_kept(self, conversation: str, kind: str, author_id: str) -> None:
@@ -402,39 +320,10 @@ class HistoryEditor:
         if frames:
             await self._store.journal.withdraw(lease, frames)
 
-    async def _rewrite(
-        self, lease: Lease, change: Callable[[list[Message]], list[Message]], *, stale: bool = False
-    ) -> None:
-        """Change every turn. A turn without user messages is deleted, with its answers and results.
 
-        A summary is deleted if one of its turns has changed.
-
-        Args:
-            stale: delete the summary and all unreadable turns too.
-        """
-        turns = read_turns(await self._store.history.recall(lease.conversation, KEEP_TURNS))
-        changes: dict[bytes, bytes] = {}
-        for entry, record in turns.all:
-            messages = change(list(record.messages))
-            if tuple(messages) != record.messages or (stale and not record.turn_id):
-                changes[entry] = _encode(record, messages)
-        stale = stale or any(entry in changes for entry, _ in turns.summarised)
-        if changes or (stale and turns.summary):
-            await self._store.history.rewrite(lease, changes, stale=stale)
-
-
-def entry_of(conversation: str, event: InboundEvent) -> str:
-    return f"{SHARED if event.group else OWN} {conversation}"
-
-
-def _conversations(entries: Iterable[str], kind: str) -> list[str]:
+def _named_by(entries: Iterable[str], kind: str) -> list[str]:
     """The conversations of the entries of a kind."""
     return [entry.partition(" ")[2] for entry in entries if entry.startswith(f"{kind} ")]
-
-
-def _encode(record: TurnRecord, messages: list[Message]) -> bytes:
-    asked = any(message.role == "user" for message in messages)
-    return encode(replace(record, messages=tuple(messages))) if asked else b""
 
 
 def _ids_of(author_id: str, messages: Iterable[Message]) -> tuple[list[str], list[str]]:
@@ -449,38 +338,9 @@ def _ids_of(author_id: str, messages: Iterable[Message]) -> tuple[list[str], lis
     return own, quoted
 
 
-def _names(dead_letter: DeadLetter, *names: str) -> bool:
-    """Whether a dead letter holds one of these ids as a whole word; works on bytes that cannot be
-    decoded too."""
-    for part in (dead_letter.conversation.encode(), dead_letter.delivery, *dead_letter.arrivals):
-        if part and any(_holds(part, name) for name in names):
-            return True
-    return False
-
-
-def _holds(data: bytes, name: str) -> bool:
-    word = rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode())
-    return bool(name) and re.search(word, data) is not None
-
-
 def _is_by(body: bytes, author_id: str) -> bool:
     """Whether an event is by this author; an unreadable one is if it holds the author's id."""
     event = read_event(body)
     if event is None:
-        return _holds(body, author_id)
+        return holds(body, author_id)
     return bool(author_id) and event.author_id == author_id
-
-
-def person_of(conversation: str, event: InboundEvent) -> str | None:
-    return keys.person_of(conversation, event.author_id) if event.author_id else None
-
-
-def _entries_of(conversation: str, events: Iterable[InboundEvent]) -> set[tuple[str, str]]:
-    """The events' authors and everybody whom they quote, with the conversation's entry."""
-    entries = set[tuple[str, str]]()
-    for event in events:
-        people = {event.author_id, *(quote.author_id for quote in event.message.quotes)} - {""}
-        for author_id in people:
-            person = keys.person_of(conversation, author_id)
-            entries.add((person, entry_of(conversation, event)))
-    return entries

@@ -7,18 +7,23 @@ import asyncio
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.pipeline.edits import Forgotten, HistoryEditor
+from bot.features.forgetting.deletion import LEASE_WAIT_S, Deletion, Forgotten
 from bot.pipeline.history import read_history, read_record
 from bot.providers.scripted import Step
-from bot.store import Store
+from bot.store import Lease, Store
 from bot.transcript import Author, Message, Text
+from tests.bot.features.forgetting.test_forgetting import GROUP, arrive, message_event
 from tests.bot.harness import HERE, Harness, words
 from tests.bot.pipeline.held_turns import hanging, under_way
-from tests.bot.pipeline.test_edits import GROUP, arrive, message_event
 from tests.bot.store.turns import leased
 
 OWN = "mailbox:user:u1"
 WISH = InboundEvent(Message("m9", "user", (Text("/forget me"),), 1, Author("u1")))
+
+
+async def forget(store: Store, lease: Lease, lease_wait_s: float = LEASE_WAIT_S) -> Forgotten:
+    """Somebody wants to be forgotten."""
+    return await Deletion(Harness(store, []).runner.services, lease_wait_s).forget(lease, WISH)
 
 
 async def talk(store: Store) -> None:
@@ -41,7 +46,7 @@ async def test_a_conversation_that_is_being_answered_is_waited_for(store: Store)
     """Its turn ends, then it is forgotten."""
     await talk(store)
     other, own = await leased(store, HERE), await leased(store, OWN)
-    forgetting = asyncio.create_task(HistoryEditor(store, 30).forget(own, WISH))
+    forgetting = asyncio.create_task(forget(store, own))
     await asyncio.sleep(0)
     await store.leases.release(other)
     assert await forgetting == Forgotten(conversations=2, messages=2)
@@ -52,9 +57,7 @@ async def test_a_conversation_that_stays_busy_forgets_at_the_end_of_its_turn(sto
     """It is told to, by an entry of its inbox that names nobody."""
     await talk(store)
     other, own = await leased(store, HERE), await leased(store, OWN)
-    assert await HistoryEditor(store, 30, lease_wait_s=0.25).forget(own, WISH) == Forgotten(
-        conversations=1, messages=0
-    )
+    assert await forget(store, own, 0.25) == Forgotten(conversations=1, messages=0)
     assert await stored(store) == ["my secret", "One"]
     (reported,) = await store.inbox.read(HERE)
     assert b"u1" not in reported.frame
@@ -79,7 +82,7 @@ async def test_a_group_that_stays_busy_takes_back_what_somebody_has_said(store: 
     other, own = await leased(store, GROUP), await leased(store, OWN)
     await store.journal.begin(other, "turn")
     await arrive(store, GROUP, message_event("g5", "newest of u1", "u1", group=True))
-    await HistoryEditor(store, 30, lease_wait_s=0.25).forget(own, WISH)
+    await forget(store, own, 0.25)
     await store.leases.release(other)
     await harness.runner.process(GROUP)
     past = [message.text for message in await read_history(harness.store, GROUP)]
@@ -97,7 +100,7 @@ async def test_a_turn_for_somebody_who_is_forgotten_ends_at_once(
     await harness.arrive(InboundEvent(words("m1", "remember that I am u1"), group=True))
     async with under_way(harness, redis, step):
         own = await leased(store, OWN)
-        await HistoryEditor(store, 30, lease_wait_s=0.1).forget(own, WISH)
+        await forget(store, own, 0.1)
     assert (len(harness.model.requests), harness.box.texts, await harness.past()) == (1, [], [])
 
 
@@ -108,9 +111,7 @@ async def test_a_question_that_waits_elsewhere_is_forgotten_with_its_turn(store:
     other, own = await leased(store, HERE), await leased(store, OWN)
     await store.journal.begin(other, "turn")
     await store.leases.release(other, await store.now_ms(HERE) + 60_000)
-    assert await HistoryEditor(store, 30).forget(own, WISH) == Forgotten(
-        conversations=2, messages=2
-    )
+    assert await forget(store, own) == Forgotten(conversations=2, messages=2)
     assert await store.journal.read(HERE) == []
     await store.leases.release(own)
     assert await store.leases.due(9) == []
@@ -133,9 +134,7 @@ async def test_in_a_group_a_turn_that_waits_for_somebody_goes_and_others_are_ans
     await arrive(store, GROUP, message_event("g3", "mine too", group=True))
     await store.inbox.accept(GROUP, "g4", b'cannot be read: "u1"')
     await store.leases.release(other, await store.now_ms(GROUP) + 60_000)
-    assert await HistoryEditor(store, 30).forget(own, WISH) == Forgotten(
-        conversations=2, messages=2
-    )
+    assert await forget(store, own) == Forgotten(conversations=2, messages=2)
     assert await store.outbox.read(GROUP) == [b'{"user":"u2"}']
     assert await store.journal.read(GROUP) == []
     (left,) = await store.inbox.read(GROUP)

@@ -6,13 +6,14 @@ from redis.asyncio import Redis
 
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.errors import DeliverLater, DeliveryRefused
-from bot.pipeline.edits import Forgotten, HistoryEditor
+from bot.features.forgetting.deletion import Deletion, Forgotten
 from bot.pipeline.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text, encode
 from tests.bot.harness import HERE, Harness
 from tests.bot.store.turns import leased
+from tests.fakes.tools import Echo, tool_map
 
 GROUP = "mailbox:group-0001"
 
@@ -137,24 +138,30 @@ async def test_reset_leaves_answers_that_are_still_to_be_delivered(store: Store)
     assert await words(harness) == ["/reset", harness.box.texts[1]]
 
 
+class Keeper(Echo):
+    """Has three files of each conversation."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    async def forget(self, conversation: str) -> int:
+        self.deleted.append(conversation)
+        return 3
+
+
 async def test_forgetting_says_what_was_deleted_and_is_kept_for_nobody(
     store: Store, redis: Redis
 ) -> None:
     """Files too; what cannot be delivered becomes no dead letter, which would name its reader for
     30 days."""
-    harness = Harness(store, [Step("One")])
+    keeper = Keeper()
+    harness = Harness(store, [Step("One")], tools=tool_map(keeper))
     harness.box.failures = [DeliveryRefused("403 blocked")]
-    deleted: list[str] = []
-
-    async def forget_files(conversation: str) -> int:
-        deleted.append(conversation)
-        return 3
-
-    editor = HistoryEditor(store, 30, forget_files)
+    deletion = Deletion(harness.runner.services)
     await arrive(store, HERE, message_event("m1", "my secret"))
     lease = await leased(store, HERE)
-    assert await editor.forget(lease, message_event("m2", "/forget me")) == Forgotten(1, 0, 3)
-    assert deleted == [HERE]
+    assert await deletion.forget(lease, message_event("m2", "/forget me")) == Forgotten(1, 0, 3)
+    assert keeper.deleted == [HERE]
     await store.leases.release(lease)
     await harness.receive("/forget me", "m3")
     await harness.runner.process(HERE)
