@@ -18,6 +18,7 @@ from bot.agent.turn import Turn
 from bot.commands import SpokenCommands
 from bot.live_events import ToolFinished, ToolStarted
 from bot.telemetry import Metrics, span
+from bot.telemetry.observed import OBSERVER, CallDecided, CallEnded
 from bot.transcript import ToolCall, ToolResult
 from toolset.schema import shortened
 from toolset.tool import ToolContext, ToolOutcome
@@ -148,6 +149,9 @@ class ToolRunner:
             choices=_choices(outcome, turn.context.commands),
         )
         recorded = await turn.record_result(made_result)
+        if observe := OBSERVER.get():
+            tool = self._tools.get(call.name)
+            observe(CallEnded(call, made, tool.definition.risk if tool else "", recorded))
         await show(
             ToolFinished(
                 call.id,
@@ -186,6 +190,8 @@ class ToolRunner:
                     ToolOutcome.error(ASKED_ENOUGH.format(times=times)), is_rejected=True
                 )
             decision = await turn.review(call, tool.definition, reason, composed)
+            if observe := OBSERVER.get():
+                observe(CallDecided(call, decision.approved, decision.by, decision.reason))
             if not decision.approved:
                 return replace(ToolOutcome.error(decision.reason), is_rejected=True)
             call = ToolCall(call.id, call.name, decision.arguments)

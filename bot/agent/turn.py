@@ -62,6 +62,7 @@ class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
         reason: of a rejection, for the model.
         address: where the person who decided wants the answer.
         message_id: of the message that decided; empty after a button press.
+        by: id of the person who decided; empty where no person has.
     """
 
     call_id: str
@@ -70,6 +71,7 @@ class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
     reason: str = ""
     address: str = ""
     message_id: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

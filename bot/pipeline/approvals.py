@@ -437,6 +437,7 @@ class Approvals:
         author: Author | None,
         answers: tuple[bytes, ...] = (),
     ) -> None:
+        decided = replace(decided, by=author.id if author else "")
         outcome = OUTCOMES.get(decided.reason, "rejected")
         if decided.approved:
             outcome = "approved"

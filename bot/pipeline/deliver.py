@@ -27,6 +27,7 @@ from bot.pipeline.undelivered import decode_delivery, read_kept
 from bot.store import RELEASED, Lease
 from bot.store.frames import Entry
 from bot.telemetry import Span, span
+from bot.telemetry.observed import DeliveryBegun
 from bot.transcript import UNREADABLE, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -148,6 +149,9 @@ class OutboxRelay:
             if (found := await features.with_kept(lease.conversation, delivery)) is None:
                 return await self._remove_head(lease)
             shown = found
+        if self._services.features.observers:
+            observe = self._services.features.start_observing(lease.conversation, delivery.turn_id)
+            observe(DeliveryBegun(delivery.id, shown.reply.text))
         with span("delivery", self._metrics) as attempt:
             try:
                 shown_at = await self._show(lease, shown)

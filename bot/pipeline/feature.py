@@ -20,6 +20,7 @@ from bot.channels import (
 )
 from bot.pipeline.select import ParsedEvent
 from bot.store import Erase, Lease
+from bot.telemetry.observed import ObservedStep
 from bot.transcript import Author, Message, Spending
 
 NO_ACTIONS: Mapping[str, Accept] = MappingProxyType({})
@@ -246,6 +247,9 @@ class Feature:
             before: messages of the same turn.
         """
         return event
+
+    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
+        """Note a step of a turn, before the next one is taken; never raises."""
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with what the turn's messages have brought about."""

@@ -30,6 +30,7 @@ from bot.pipeline.feature import (
 from bot.pipeline.periodic import repeat
 from bot.pipeline.select import ParsedEvent
 from bot.store import Erase, Lease, Store
+from bot.telemetry.observed import OBSERVER, Observe, ObservedStep
 from bot.transcript import SCHEDULED_ID, Message, Spending
 from toolset.stores import FindStore
 
@@ -49,6 +50,7 @@ class Features:
         self.erased: set[str] = set()
         self.unrecorded: set[str] = set()
         self.routes: list[BaseRoute] = []
+        self.observers = self._by_hook["observe"]
         self._every: list[tuple[str, int, Work]] = []
         self._tool_stores: dict[type[Any], MakeStore] = {}
 
@@ -209,6 +211,16 @@ class Features:
             for feature in self._by_hook["receive"]:
                 event = await feature.receive(conversation, event, before)
         return event
+
+    def start_observing(self, conversation: str, turn_id: str) -> Observe:
+        """Have features observe what is done from now on in this context."""
+
+        def observe(step: ObservedStep) -> None:
+            for feature in self.observers:
+                feature.observe(conversation, turn_id, step)
+
+        OBSERVER.set(observe)
+        return observe
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """See ``Feature.after_answer``."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from bot.agent.turn import with_edit
 from bot.channels import APPROVE, REJECT, STOP, InboundEvent
 from bot.commands import CANCELS, FORGETS, STOPS, SpokenCommands
+from bot.telemetry.observed import OBSERVER, EventTaken, EventUse
 from bot.transcript import Message
 
 # The pictures of one album arrive one by one.
@@ -147,7 +148,26 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
         elif event.is_change:
             _edit(found, event)
     _drop_scheduled(found, gone)
+    if observe := OBSERVER.get():
+        for one in events:
+            observe(EventTaken(one.event.message, one.event.event, _use(one, found)))
     return found
+
+
+def _use(one: ParsedEvent, found: Triage) -> EventUse:
+    """What becomes of an event."""
+    uses: dict[EventUse, list[InboundEvent]] = {
+        "answered": found.messages,
+        "superseded": found.superseded,
+        "shown": found.shown,
+        "command": [event for _, event in found.commands],
+        "canned": found.canned,
+        "left": found.left,
+    }
+    for use, events in uses.items():
+        if any(event.message.id == one.event.message.id for event in events):
+            return use
+    return "changes" if one.event.is_change else "left_out"
 
 
 def _drop_scheduled(found: Triage, gone: Collection[str]) -> None:

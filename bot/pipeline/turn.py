@@ -40,6 +40,7 @@ from bot.pipeline.turn_entry import encode_turn
 from bot.pipeline.undelivered import nothing_to_say, withdraw_answers
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import span
+from bot.telemetry.observed import OBSERVER, EventTaken
 from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -94,6 +95,8 @@ class TurnRunner:
         """
         if journalled.not_before:
             return journalled.not_before
+        if self._services.features.observers:
+            self._services.features.start_observing(lease.conversation, journalled.turn_id)
         channel = self._services.channel(lease.conversation)
         if channel is None or journalled.starts > MAX_STARTS:
             reason = f"started {MAX_STARTS} times without getting on"
@@ -362,7 +365,12 @@ class TurnRunner:
             # The turn's messages have been admitted, and an edit is no message.
             return batch
         conversation, admit = attempt.lease.conversation, self._services.features.admit
-        return await admit(conversation, attempt.turn_id, batch, result)
+        admitted = await admit(conversation, attempt.turn_id, batch, result)
+        if observe := OBSERVER.get():
+            for one in batch:
+                if one not in admitted:
+                    observe(EventTaken(one.event.message, one.event.event, "refused"))
+        return admitted
 
     async def _commit(
         self,

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 from bot.file_types import Kind
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
+from bot.telemetry.observed import OBSERVER, ResponseRead
 from bot.transcript import NOT_GROUNDED, Grounding, Message, ToolResult, Usage, encode
 from toolset.tool import ToolDefinition
 
@@ -197,6 +198,14 @@ def wrap_result(result: ToolResult) -> dict[str, Any]:
     if result.is_error:
         return result.response
     return {"output": result.response}
+
+
+def show_response(response: ModelResponse, events: Sequence[bytes] = ()) -> None:
+    """Show a response to who observes the turn; without events its message stands for them."""
+    if observe := OBSERVER.get():
+        message, reason, usage = response.message, response.stop_reason, response.usage
+        read = tuple(events) or (encode(message),)
+        observe(ResponseRead(response.model, read, message, reason, usage, response.detail))
 
 
 def replay(response: ModelResponse) -> Iterator[StreamEvent]:

@@ -33,6 +33,7 @@ from bot.providers.retry_policy import (
 from bot.providers.shared.request import without_files
 from bot.providers.shared.streaming import cap_answer, estimate_tokens, patience_for, trim_oldest
 from bot.telemetry import Metrics
+from bot.telemetry.observed import OBSERVER, AttemptFailed
 from bot.transcript import Message
 from toolset.tool import ToolDefinition
 
@@ -177,6 +178,8 @@ class FallbackProvider:
                                 and policy.repeat()
                             ):
                                 malformed_repeats += 1
+                                name = candidate.provider.model
+                                _observe(name, "malformed", event.response.detail, name)
                                 break
                         shown = shown or isinstance(event, TextDelta | ToolCallDelta)
                         yield event
@@ -200,16 +203,18 @@ class FallbackProvider:
         Raises:
             ModelError: no attempt is left.
         """
+        name = policy.candidate.provider.model
         policy.candidate.record_failure(error)
-        if isinstance(error, TooLong):
-            shorter = policy.candidate.trim_more(sent, error)
-            if len(shorter) < len(sent) and not policy.is_scarce and policy.repeat():
-                return shorter
-        if isinstance(error, RequestRefused) and error.apology in MAY_BE_FILES:
-            bare = without_files(sent)
-            if bare and not policy.is_scarce and policy.repeat():
-                return bare
-        await self._sleep(policy.advance(error))
+        if fewer := _fewer(policy, error, sent):
+            _observe(name, error.apology, error.cause, name)
+            return fewer
+        try:
+            wait_s = policy.advance(error)
+        except ModelError:
+            _observe(name, error.apology, error.cause, "")
+            raise
+        _observe(name, error.apology, error.cause, policy.candidate.provider.model, wait_s)
+        await self._sleep(wait_s)
         return ()
 
     async def check(self) -> str:
@@ -220,3 +225,21 @@ class FallbackProvider:
         """Close every model's connections."""
         for candidate in self._candidates:
             await candidate.provider.aclose()
+
+
+def _fewer(
+    policy: RetryPolicy[Candidate], error: ModelError, sent: Sequence[Message]
+) -> Sequence[Message]:
+    """The messages of another attempt at the same model, if fewer may help and it is made."""
+    fewer: Sequence[Message] = ()
+    if isinstance(error, TooLong):
+        shorter = policy.candidate.trim_more(sent, error)
+        fewer = shorter if len(shorter) < len(sent) else ()
+    if not fewer and isinstance(error, RequestRefused) and error.apology in MAY_BE_FILES:
+        fewer = without_files(sent)
+    return fewer if fewer and not policy.is_scarce and policy.repeat() else ()
+
+
+def _observe(model: str, failure: str, cause: str, next_model: str, wait_s: float = 0.0) -> None:
+    if observe := OBSERVER.get():
+        observe(AttemptFailed(model, failure, cause, next_model, wait_s))

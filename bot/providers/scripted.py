@@ -17,9 +17,21 @@ from bot.providers import (
     StreamEvent,
     ToolChoice,
     replay,
+    show_response,
 )
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Text, ToolCall, Usage, new_id
+from bot.telemetry.observed import OBSERVER, RequestSent
+from bot.transcript import (
+    NOT_GROUNDED,
+    Grounding,
+    Message,
+    Opaque,
+    Text,
+    ToolCall,
+    Usage,
+    encode,
+    new_id,
+)
 from toolset.tool import ToolDefinition
 
 
@@ -115,6 +127,8 @@ class Scripted:
             raise ScriptEnded(
                 f"request {len(self.requests)} came, but the script has {len(self._steps)} steps"
             )
+        if observe := OBSERVER.get():
+            observe(RequestSent(self.model, (encode([system, messages]),)))
         step = self._steps[len(self.requests) - 1]
         if not isinstance(step, Step):
             step = step(messages)
@@ -123,6 +137,8 @@ class Scripted:
                 await _pass_gate(step, None if place else first_token_timeout_s)
             if step.error is not None and isinstance(event, Completed):
                 raise step.error
+            if isinstance(event, Completed):
+                show_response(event.response)
             yield event
 
     async def check(self) -> str:

@@ -94,7 +94,7 @@ class Anthropic:
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
-        attachments = Attachments()
+        attachments = Attachments(self.model)
         ours = {tool.name for tool in tools}
         searches = (
             bool(tools) and WEB_SEARCH in self._server_tools.offered() and WEB_SEARCH not in ours

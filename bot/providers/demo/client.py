@@ -5,10 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Sequence
 
-from bot.providers import AUTO, MediaSupport, ModelResponse, StreamEvent, ToolChoice, replay
+from bot.providers import (
+    AUTO,
+    MediaSupport,
+    ModelResponse,
+    StreamEvent,
+    ToolChoice,
+    replay,
+    show_response,
+)
 from bot.providers.demo.request import Call, Turn, read_turn
 from bot.providers.demo.response import answer
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
+from bot.telemetry.observed import OBSERVER, RequestSent
 from bot.texts import Texts
 from bot.transcript import Message, Part, Text, ToolCall, Usage, encode, new_id
 from toolset.tool import ToolDefinition
@@ -39,6 +48,8 @@ class Demo:
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Make the calls that have no result yet, else answer; a token counts as four bytes."""
+        if observe := OBSERVER.get():
+            observe(RequestSent(self.model, (encode([system, messages]),)))
         turn = read_turn(messages, self._language)
         offered = [tool.name for tool in tools]
         calls = _calls(turn, offered, tool_choice)
@@ -52,6 +63,7 @@ class Demo:
         message = Message(new_id("msg"), "model", tuple(parts), time.time_ns() // 1_000_000)
         usage = Usage(input=_tokens(system, messages), output=_tokens("", [message]))
         response = ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model)
+        show_response(response)
         for event in replay(response):
             yield event
 

@@ -130,7 +130,7 @@ class GenerateContent:
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
-        attachments = Attachments()
+        attachments = Attachments(self.model)
         offered = self._server_tools.offered()
         if not tool_choice.opens_addresses:
             offered = tuple(name for name in offered if name not in OPENING)

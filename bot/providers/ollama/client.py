@@ -96,7 +96,7 @@ class Ollama:
         first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
     ) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
-        attachments = Attachments()
+        attachments = Attachments(self.model)
         turns = chat(system, messages, self.model, attachments.stand_in)
         body: JSON = {"model": self.model, "messages": turns, "options": self._parameters}
         offered = offer(self._declarations(tools), tool_choice)

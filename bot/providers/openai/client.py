@@ -149,7 +149,7 @@ class OpenAI:
         answer: Answer,
         first_token_timeout_s: float,
     ) -> AsyncGenerator[StreamEvent]:
-        attachments = Attachments()
+        attachments = Attachments(self.model)
 
         def body() -> JSON:
             turns = chat(system, messages, self.model, self._capabilities, attachments.stand_in)

@@ -17,6 +17,7 @@ import structlog
 from msgspec.structs import replace
 
 from bot.file_types import PDF, label
+from bot.telemetry.observed import OBSERVER, RequestSent
 from bot.transcript import Grounding, Media, Message, Part, Source, Text
 from toolset.tool import ToolDefinition
 
@@ -149,9 +150,10 @@ class Body:
 
 
 class Attachments:
-    """The media of one request; their base64 is never in memory as a whole."""
+    """The media of one request to a model; their base64 is never in memory as a whole."""
 
-    def __init__(self) -> None:
+    def __init__(self, model: str) -> None:
+        self._model = model
         # No text of a user can hold the mark.
         self._mark = secrets.token_hex(16)
         self._held: dict[bytes, bytes] = {}
@@ -164,13 +166,14 @@ class Attachments:
         return word
 
     def body(self, json: bytes) -> bytes | Body:
-        """The JSON with the data in place of their marks."""
-        if not self._held:
-            return json
-        pieces = re.split(rb"(<%b-\d+>)" % self._mark.encode(), json)
-        if len(pieces) == 1:
-            return json
-        return Body([self._held.get(piece, piece) for piece in pieces])
+        """The JSON with the data in place of their marks, which is sent next."""
+        pieces = [json]
+        if self._held:
+            split = re.split(rb"(<%b-\d+>)" % self._mark.encode(), json)
+            pieces = [self._held.get(piece, piece) for piece in split]
+        if observe := OBSERVER.get():
+            observe(RequestSent(self._model, tuple(pieces)))
+        return json if len(pieces) == 1 else Body(pieces)
 
 
 def length_of(body: bytes | Body) -> dict[str, str]:

@@ -22,9 +22,11 @@ from bot.providers import (
     StreamEvent,
     TextDelta,
     ToolCallDelta,
+    show_response,
 )
 from bot.providers.retry_policy import FIRST_TOKEN_PER_MIB_S
 from bot.providers.shared.entry import USUAL, Options
+from bot.telemetry.observed import OBSERVER
 from bot.transcript import SUMMARY_ID, Media, Message, Text, Usage, encode, new_id
 
 # A response has so many bytes at most: a hundred times the longest answer, thoughts included.
@@ -65,12 +67,18 @@ async def stream_answer(
     Raises:
         ModelError: no answer, or an answer that broke off.
     """
+    observe, read = OBSERVER.get(), list[bytes]()
     with translating:
         async with aclosing(with_timeouts(data, first_token_timeout_s, options)) as events:
             async for event in events:
+                if observe:
+                    read.append(event)
                 for delta in answer.take(event):
                     yield delta
-    yield Completed(answer.response())
+    response = answer.response()
+    if observe:
+        show_response(response, read)
+    yield Completed(response)
 
 
 async def with_timeouts(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from contextvars import copy_context
 
 import structlog
 from msgspec.structs import replace
@@ -12,14 +13,17 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from bot.channels import Delivery, InboundEvent, Reply
+from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.pipeline.feature import AnsweredTurn, Feature, Outgoing, TurnRequest, TurnResult
 from bot.pipeline.features import Features
 from bot.pipeline.periodic import do_if_due
+from bot.pipeline.select import parse, triage
 from bot.store import Store
 from bot.tasks import run_beside
+from bot.telemetry.observed import EventTaken, EventUse, ObservedStep
 from bot.transcript import Author, Message, ToolResult
-from tests.bot.harness import HERE, words
+from tests.bot.harness import HERE, texts, words
 from tests.waiting import until
 
 REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
@@ -208,6 +212,42 @@ async def test_work_that_fails_or_takes_too_long_keeps_no_other_from_coming(stor
     ]
 
 
+class Sees(Feature):
+    """Observes all turns."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, ObservedStep]] = []
+
+    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
+        self.seen.append((conversation, turn_id, step))
+
+
+def test_an_observer_sees_what_becomes_of_each_event() -> None:
+    """Only where a feature observes."""
+    features, one, other = Features(), Sees(), Sees()
+    features.install([one, other])
+    events = [
+        InboundEvent(words("m1", "Hello")),
+        InboundEvent(words("m2", "/stop")),
+        InboundEvent(words("m3", "Hello")),
+        InboundEvent(words("m4", "Bye"), event="edited", target="m0"),
+        InboundEvent(words("m5", ""), event="canned", target="apology.left_out"),
+        InboundEvent(words("m6", ""), event="members_left", target="u2"),
+    ]
+    batch = [parse(event, SpokenCommands(texts())) for event in events]
+
+    def observed() -> None:
+        features.start_observing(HERE, "t1")
+        triage(batch)
+
+    copy_context().run(observed)
+    triage(batch)
+    assert one.seen == other.seen
+    uses: list[EventUse] = ["superseded", "command", "answered", "changes", "canned", "left"]
+    taken = [EventTaken(one.message, one.event, use) for one, use in zip(events, uses, strict=True)]
+    assert one.seen == [(HERE, "t1", step) for step in taken]
+
+
 async def test_without_features_everything_stays_as_it_is(store: Store) -> None:
     """Nor does a feature matter that overrides nothing."""
     for installed in ((), (Feature(),)):
@@ -229,6 +269,7 @@ async def test_without_features_everything_stays_as_it_is(store: Store) -> None:
         assert await features.overview(HERE, REQUEST.event) == []
         assert features.announce(REQUEST.event) is None
         assert await features.after_turn(HERE, REQUEST.event, failed=True) == []
+        assert not features.observers
         assert (features.routes, features.services(store)) == ([], [])
         assert not await features.delete_kept(HERE, REQUEST.event, "delete", "1")
         assert features.unrecorded == set()

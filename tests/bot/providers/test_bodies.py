@@ -16,7 +16,8 @@ from bot.providers.anthropic.client import Anthropic
 from bot.providers.gemini.client import Gemini
 from bot.providers.ollama.client import Ollama
 from bot.providers.openai.client import OpenAI
-from bot.transcript import Message, Text
+from bot.telemetry.observed import OBSERVER, ObservedStep, RequestSent
+from bot.transcript import Media, Message, Text
 
 MIB = 1024 * 1024
 ENDLESS = 256 * MIB
@@ -96,3 +97,30 @@ async def test_an_error_that_was_compressed_unasked_is_not_expanded(
     server.headers, server.body = {"Content-Encoding": "gzip"}, BOMB
     await ask(PROVIDERS[name](url))
     assert server.sent < MOST
+
+
+@pytest.mark.parametrize("picture", [b"", b"\x89PNG" * 40_000])
+@pytest.mark.parametrize("name", PROVIDERS)
+async def test_an_observer_sees_each_request_as_it_goes_out(name: str, picture: bytes) -> None:
+    """Byte for byte, with a file in the middle too."""
+    came: list[bytes] = []
+
+    async def refuse(request: web.Request) -> web.Response:
+        came.append(await request.read())
+        return web.json_response({"error": {"message": "no"}}, status=400)
+
+    app = web.Application(client_max_size=MIB)
+    app.router.add_post("/{path:.*}", refuse)
+    parts = Text("What is it? 何?"), Media("f1", "image/png", data=picture)
+    asked, seen = [Message("m1", "user", parts, 1)], list[ObservedStep]()
+    token = OBSERVER.set(seen.append)
+    async with TestServer(app) as server:
+        provider = PROVIDERS[name](str(server.make_url("")).rstrip("/"))
+        async with aclosing(provider), aclosing(provider.stream("Be kind.", asked, [])) as events:
+            with pytest.raises(ModelError):
+                await anext(events)
+    OBSERVER.reset(token)
+    assert came
+    assert [(step.model, step.body) for step in seen if isinstance(step, RequestSent)] == [
+        (provider.model, body) for body in came
+    ]

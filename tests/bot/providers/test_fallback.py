@@ -12,6 +12,7 @@ from bot.errors import ModelError, TryAgain
 from bot.providers import Completed, Restarted, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Step
+from bot.telemetry.observed import OBSERVER, AttemptFailed, ObservedStep
 from bot.transcript import Message, ToolCall
 from tests.bot.providers.asking import ask, user
 from tests.bot.providers.failing import (
@@ -77,6 +78,21 @@ async def test_the_last_error_is_raised(
         await ask(time.around(steps), [user("hi")])
     assert raised.value is error
     assert (time.slept, time.requests) == (slept, [len(steps)])
+
+
+async def test_an_observer_sees_each_failure_and_who_is_asked_next(time: Time) -> None:
+    """After the last one, nobody."""
+    seen: list[ObservedStep] = []
+    token = OBSERVER.set(seen.append)
+    with pytest.raises(TryAgain):
+        await ask(time.around([MALFORMED, fails(DOWN), waits(11)]), [user("hi")])
+    OBSERVER.reset(token)
+    failed = [step for step in seen if isinstance(step, AttemptFailed)]
+    assert [(step.failure, step.next_model, step.wait_s) for step in failed] == [
+        ("malformed", "m0", 0.0),
+        (DOWN.apology, "m0", 1.0),
+        (waits(11).error.apology, "", 0.0),  # type: ignore[union-attr]
+    ]
 
 
 async def test_a_longer_wait_is_not_waited_for(time: Time) -> None:

@@ -20,7 +20,7 @@ async def read(body: bytes | Body) -> bytes:
 async def test_a_body_is_what_it_would_be_with_the_base64_in_it(size: int) -> None:
     """Whatever the size; its length is known before it is made, and it can be made again."""
     data, other = b"a" * size, b"b"
-    attachments = Attachments()
+    attachments = Attachments("model")
     words = [f"data:{attachments.stand_in(one)}" for one in (data, other, data)]
     body = attachments.body(encode({"said": words}))
     expected = encode({"said": [f"data:{in_base64(one)}" for one in (data, other, data)]})
@@ -30,14 +30,18 @@ async def test_a_body_is_what_it_would_be_with_the_base64_in_it(size: int) -> No
 
 async def test_what_stands_in_for_the_same_data_is_the_same() -> None:
     """Requests are compared before they are sent again."""
-    attachments, data = Attachments(), b"a"
-    assert attachments.stand_in(data) == attachments.stand_in(data) != Attachments().stand_in(data)
+    attachments, data = Attachments("model"), b"a"
+    assert (
+        attachments.stand_in(data)
+        == attachments.stand_in(data)
+        != Attachments("model").stand_in(data)
+    )
 
 
 async def test_words_bring_no_picture_into_a_request() -> None:
     """What stands in for it cannot be guessed, and another request's is but a word."""
-    attachments, data = Attachments(), b"a"
-    json = encode([Attachments().stand_in(data), f"<-{id(data)}>"])
+    attachments, data = Attachments("model"), b"a"
+    json = encode([Attachments("model").stand_in(data), f"<-{id(data)}>"])
     assert attachments.body(json) == json
     assert length_of(json) == {}
     attachments.stand_in(data)
@@ -46,7 +50,7 @@ async def test_words_bring_no_picture_into_a_request() -> None:
 
 async def test_a_large_picture_is_not_copied() -> None:
     """What is made of it at once is a piece."""
-    attachments, data, size = Attachments(), b"a" * 12 * MIB, 0
+    attachments, data, size = Attachments("model"), b"a" * 12 * MIB, 0
     tracemalloc.start()
     try:
         body = attachments.body(encode([attachments.stand_in(data)]))

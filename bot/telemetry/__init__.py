@@ -14,6 +14,8 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from bot.telemetry.observed import OBSERVER, Measured
+
 log = structlog.stdlib.get_logger(__name__)
 
 Kind = Literal["turn", "model", "tool", "delivery"]
@@ -159,6 +161,8 @@ class Span:
         if tokens:
             self._metrics.count_tokens(name, tokens)
         ms = round(seconds * 1000)
+        if observe := OBSERVER.get():
+            observe(Measured(self._kind, outcome, name, ms, tokens or {}, fields))
         which = {NAMES[self._kind]: name} if name else {}
         getattr(log, LEVELS.get(event, "info"))(event, **which, outcome=outcome, ms=ms, **fields)
         return ms

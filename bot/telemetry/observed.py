@@ -1,0 +1,167 @@
+"""What an observer sees of a turn (``Feature.observe``): plain values, made only where somebody
+observes."""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+from bot.transcript import Message, ToolCall, ToolResult, Usage
+
+EventUse = Literal[
+    "answered",
+    "canned",
+    "changes",
+    "command",
+    "left",
+    "left_out",
+    "refused",
+    "shown",
+    "superseded",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class EventTaken:
+    """An event of the inbox has been taken.
+
+    Attributes:
+        message: that came, or that changes another.
+        kind: ``InboundEvent.event``.
+        use: what the turn does with it.
+    """
+
+    message: Message
+    kind: str
+    use: EventUse
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSent:
+    """A request goes out to a model; one that no ``ResponseRead`` follows has had no whole answer.
+
+    Attributes:
+        pieces: of the body: in turn JSON, and files, which the body holds as base64.
+    """
+
+    model: str
+    pieces: tuple[bytes, ...]
+
+    @property
+    def body(self) -> bytes:
+        """The bytes as they went out."""
+        body = bytearray()
+        for place, piece in enumerate(self.pieces):
+            body += b2a_base64(piece, newline=False) if place % 2 else piece
+        return bytes(body)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRead:
+    """A model has answered.
+
+    Attributes:
+        events: the data of each of the vendor's events, as they came.
+        detail: the vendor's words about an unusual stop.
+    """
+
+    model: str
+    events: tuple[bytes, ...]
+    message: Message
+    stop_reason: str
+    usage: Usage
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFailed:
+    """A model has not answered, or not usably.
+
+    Attributes:
+        failure: a key of the table ``apology``.
+        next_model: is asked next, perhaps the same one; empty where none is.
+        wait_s: until then.
+    """
+
+    model: str
+    failure: str
+    cause: str
+    next_model: str
+    wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallDecided:
+    """It is decided whether a call is made that acts.
+
+    Attributes:
+        by: id of the person; empty where no person has decided.
+        reason: of a no.
+    """
+
+    call: ToolCall
+    approved: bool
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallEnded:
+    """A call has its result.
+
+    Attributes:
+        call: as the model wrote it.
+        made: with the arguments that hooks have left.
+        risk: that the tool has here; empty for one that does not exist.
+    """
+
+    call: ToolCall
+    made: ToolCall
+    risk: str
+    result: ToolResult
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryBegun:
+    """A delivery goes out, for the first time or once more."""
+
+    delivery_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A turn, request to a model, call or delivery has ended (``bot.telemetry.Span.end``).
+
+    Attributes:
+        kind: ``turn``, ``model``, ``tool`` or ``delivery``.
+        name: of the model, tool or channel.
+        tokens: of a request to a model, by kind.
+        fields: of the log line, such as ``cause``.
+    """
+
+    kind: str
+    outcome: str
+    name: str
+    ms: int
+    tokens: Mapping[str, int]
+    fields: Mapping[str, object]
+
+
+ObservedStep = (
+    EventTaken
+    | RequestSent
+    | ResponseRead
+    | AttemptFailed
+    | CallDecided
+    | CallEnded
+    | DeliveryBegun
+    | Measured
+)
+Observe = Callable[[ObservedStep], None]
+
+# Who observes the turn that runs in this context.
+OBSERVER: ContextVar[Observe | None] = ContextVar("observer", default=None)
