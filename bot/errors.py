@@ -17,7 +17,7 @@
         ├── DeliverLater         passing: try again after a while
         │   └── TokenRefused     until the operator has set a new token
         └── DeliveryRefused      final: the delivery becomes a dead letter
-            ├── DeliverOnPress   … unless its asker can fetch it by a button
+            ├── DeliverOnPress   … unless it is kept, and another one brings it
             └── DeliverInParts   … unless several messages can bring its text
 
 Exceptions carry data, not text to match; vendor exceptions become these in the file that imports

@@ -145,8 +145,8 @@ class OutboxRelay:
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name, shown = channel_of(lease.conversation), delivery
         if delivery.brings or delivery.more_kept:
-            features = self._services.features
-            if (found := await features.with_kept(lease.conversation, delivery)) is None:
+            found = await self._services.features.with_kept(lease.conversation, delivery)
+            if found is None:
                 return await self._remove_head(lease)
             shown = found
         if self._services.features.observers:
@@ -193,10 +193,14 @@ class OutboxRelay:
             return await self._store.outbox.split_head(
                 lease, map(encode, delivery.in_parts(refused.texts))
             )
-        if isinstance(refused, DeliverOnPress) and self._is_kept(lease.conversation, delivery):
-            next_head = await self._keep(lease, delivery)
+        keeps = self._services.features.keeps
+        if isinstance(refused, DeliverOnPress) and (
+            delivery.brings or keeps(lease.conversation, delivery)
+        ):
             attempt.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
-            return next_head
+            if delivery.brings:  # they stay where they are
+                return await self._remove_head(lease)
+            return await self._store.outbox.keep_head(lease, TOO_MANY_KEPT.encode())
         attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
         return await self._give_up(lease, delivery, cause)
 
@@ -235,15 +239,6 @@ class OutboxRelay:
     ) -> bytes | None:
         with self._renewals.pause(lease):  # the last delivery releases the lease
             return await self._store.outbox.remove_head(lease, question_id, shown_at)
-
-    def _is_kept(self, conversation: str, delivery: Delivery) -> bool:
-        """Whether something brings it, or what it brings, later."""
-        return bool(delivery.brings) or self._services.features.keeps(conversation, delivery)
-
-    async def _keep(self, lease: Lease, delivery: Delivery) -> bytes | None:
-        if delivery.brings:
-            return await self._remove_head(lease)
-        return await self._store.outbox.keep_head(lease, TOO_MANY_KEPT.encode())
 
     async def _postpone(
         self, lease: Lease, delivery: Delivery, attempt: Span, later: DeliverLater
