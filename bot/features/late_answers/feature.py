@@ -57,11 +57,11 @@ class LateAnswers(Feature):
             return None
         try:
             events = await read_waiting(self._services.store, lease.conversation)
-            unsent, times = unsent_among(events), list[float]()
-            for event in [asked, *events] if asked else events:
-                is_unsent = event is not asked and event.message.id in unsent
-                if is_unsent or not (event is asked or is_awaited(event, self._services.commands)):
-                    continue
+            people, unsent, times = [asked] if asked else [], unsent_among(events), list[float]()
+            for event in events:
+                if event.message.id not in unsent and is_awaited(event, self._services.commands):
+                    people.append(event)
+            for event in people:
                 await self._send_button(lease, channel, event)
                 left = channel.validity(event.address).left_s
                 if left and left > 0:

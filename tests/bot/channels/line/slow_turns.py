@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 
 from bot.providers.scripted import Step
 from tests.bot.channels.line.pipeline import LinePipeline
@@ -13,6 +14,9 @@ from tests.fakes.line import LineFake
 from tests.fakes.line_events import JSON
 
 WAIT_S = 10.0
+
+# On a busy machine its import takes a good part of a reply token's minute.
+import_module("linebot.v3.messaging")
 
 
 def held_step(text: str = "Hi!") -> Step:

@@ -31,6 +31,7 @@ from tests.bot.channels.line.slow_turns import (
     running,
     ways,
 )
+from tests.bot.features.entering import entered
 from tests.bot.features.late_answers.late_turns import (
     BUTTON,
     EARLIER,
@@ -448,7 +449,7 @@ async def test_nobody_is_told_to_wait_for_a_translation(store: Store, fake: Line
 async def test_a_turn_in_time_makes_no_further_request(
     redis: Redis, store_url: str, fake: LineFake, push: str
 ) -> None:
-    """One script for each step, as without late answers."""
+    """One script for each step, as without late answers, and nothing of the feature runs."""
     wire = CutWire(store_url, Cut(), ignore)
     async with (
         wire.open() as store,
@@ -456,7 +457,9 @@ async def test_a_turn_in_time_makes_no_further_request(
     ):
         await here.converse(question(fake))
         wire.requests.clear()
-        await here.converse(question(fake))
+        with entered() as folders:
+            await here.converse(question(fake))
+    assert "late_answers" not in folders
     # These set small values and the index beside the others, in the same batches.
     beside = ("transaction", "index")
     made = [name for name in wire.requests if name in SCRIPT_NAMES and name not in beside]
