@@ -251,11 +251,6 @@ class Settings(BaseSettings):
     history_days: int = Field(30, ge=1, le=3650)
     history_tokens: int = Field(16_000, ge=1_000)
 
-    daily_token_limit: int = Field(10_000_000, ge=0)
-    daily_user_tokens: int = Field(1_000_000, ge=0)
-    daily_user_messages: int = Field(300, ge=0)
-    daily_conversation_tokens: int = Field(2_000_000, ge=0)
-    daily_conversation_messages: int = Field(1_000, ge=0)
     alert_to: str = ""
 
     kaiwa_processes: Processes = 1

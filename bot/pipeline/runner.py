@@ -208,7 +208,6 @@ def build(
         metrics=metrics,
         alerts=alerts,
         days=days,
-        limits=options.limits,
         defaults=options.defaults,
         policy=options.policy,
         reviewers=reviewers or Reviewers({}, "", metrics),

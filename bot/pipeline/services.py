@@ -81,32 +81,6 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of one day; 0 means no limit."""
-
-    bot_tokens: int = 0
-    user_tokens: int = 0
-    user_messages: int = 0
-    conversation_tokens: int = 0
-    conversation_messages: int = 0
-    user_forgets: int = 10  # each scans all keys of the store
-
-    @classmethod
-    def of(cls, settings: Settings) -> Limits:
-        """Read them from all settings."""
-        return cls(
-            settings.daily_token_limit,
-            settings.daily_user_tokens,
-            settings.daily_user_messages,
-            settings.daily_conversation_tokens,
-            settings.daily_conversation_messages,
-        )
-
-
-UNLIMITED = Limits()
-
-
-@dataclass(frozen=True, slots=True)
 class ConversationSettings:
     """The operator's settings for conversations.
 
@@ -118,7 +92,6 @@ class ConversationSettings:
 
     defaults: Defaults = Defaults()
     policy: Policy = Policy()
-    limits: Limits = UNLIMITED
     history_tokens: int = 16_000
     days: Days = UTC
     alert_to: str = ""
@@ -129,7 +102,6 @@ class ConversationSettings:
         return cls(
             Defaults.of(settings),
             Policy.of(settings),
-            Limits.of(settings),
             history_tokens=settings.history_tokens,
             days=Days(settings.timezone),
             alert_to=settings.alert_to,
@@ -153,7 +125,6 @@ class Services:
     metrics: Metrics
     alerts: Alerts
     days: Days
-    limits: Limits
     defaults: Defaults
     policy: Policy
     reviewers: Reviewers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from typing import Any
@@ -24,9 +24,10 @@ from bot.pipeline.journal import read_open_question
 from bot.pipeline.questions import Question, card_of
 from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import build
-from bot.pipeline.services import ConversationSettings, Limits, Policy
+from bot.pipeline.services import ConversationSettings, Policy
 from bot.pipeline.summarizer import Summarizer
 from bot.providers.scripted import Scripted
+from bot.settings import NO_FIELDS
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
@@ -36,7 +37,6 @@ from toolset.tool_map import ToolMap
 
 HERE = "mailbox:room-0001"
 SHOWN_AT, WRITTEN_AT = 1_000, 10_000  # a question, and what people write when they have read it
-UNLIMITED = Limits()
 UTC = Days("UTC")
 
 texts = cache(load)
@@ -91,7 +91,7 @@ class Harness:
         box: Mailbox | None = None,
         tools: ToolMap | None = None,
         policy: Policy | None = None,
-        limits: Limits = UNLIMITED,
+        settings: Mapping[str, Any] = NO_FIELDS,
         days: Days = UTC,
         alert_to: str = "",
         tokens: int = 16_000,
@@ -110,7 +110,6 @@ class Harness:
         summarizer = Summarizer(self.model, "NOTES", self.metrics) if summarises else None
         options = ConversationSettings(
             policy=policy or Policy(),
-            limits=limits,
             history_tokens=tokens,
             days=days,
             alert_to=alert_to,
@@ -122,7 +121,7 @@ class Harness:
             summarizer=summarizer,
             reviewers=reviewers,
             clock=clock,
-            features=load_features(lambda config: config()),
+            features=load_features(lambda config: config.model_validate(settings)),
         )
         self.notes = self.runner.window
         services = self.runner.services

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.pipeline.services import Limits
+from bot.features.limits.settings import Config
 from bot.prices import counted_tokens, load_prices
-from bot.settings import load
 from bot.transcript import Usage
 
 REQUESTS = 400
@@ -28,5 +27,5 @@ def test_an_ordinary_person_has_400_requests_a_day(model: str) -> None:
     """With the default limit, if four fifths of the input are reported as cached."""
     tokens = CHARACTERS // CHARACTERS_OF_TOKEN + HISTORY
     usage = Usage(input=tokens, cached=tokens * 4 // 5, output=OUTPUT)
-    limit = Limits.of(load()).user_tokens
+    limit = Config().daily_user_tokens
     assert counted_tokens(model, usage) * REQUESTS <= limit == 1_000_000

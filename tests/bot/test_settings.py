@@ -10,7 +10,6 @@ from pydantic import BaseModel, Field
 from bot.channels.registry import check_channels
 from bot.errors import SettingsError
 from bot.ops.startup import start_report
-from bot.pipeline.services import Limits
 from bot.providers import ollama, openai
 from bot.providers.registry import check_models
 from bot.settings import Settings, config_beside, load, tool_config
@@ -108,8 +107,6 @@ def test_the_env_file_is_read_and_the_environment_wins(
         ("PERSONA_FILE", "nowhere.md"),
         ("READ_ONLY", "perhaps"),
         ("BOT_NAME", "x" * 65),
-        ("DAILY_TOKEN_LIMIT", "-1"),
-        ("DAILY_USER_MESSAGES", "few"),
         ("LINE_SENDER_NAME", "x" * 21),
         ("LINE_SENDER_NAME", "My Line bot"),
         ("LINE_SENDER_ICON_URL", "http://host/icon.png"),
@@ -236,14 +233,6 @@ def test_a_key_pasted_with_its_line_end_is_taken(monkeypatch: pytest.MonkeyPatch
     """Spaces around a secret are no part of it."""
     monkeypatch.setenv("GEMINI_API_KEY", " key\n")
     assert load().gemini_api_key.get_secret_value() == "key"
-
-
-def test_limits_are_on_and_can_be_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A newcomer's bill has an end; 0 is no limit."""
-    assert Limits.of(load()) == Limits(10_000_000, 1_000_000, 300, 2_000_000, 1_000)
-    for variable in ("DAILY_TOKEN_LIMIT", "DAILY_USER_TOKENS", "DAILY_USER_MESSAGES"):
-        monkeypatch.setenv(variable, "0")
-    assert Limits.of(load()) == Limits(0, 0, 0, 2_000_000, 1_000)
 
 
 def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:

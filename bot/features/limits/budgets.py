@@ -20,9 +20,9 @@ import structlog
 from bot.channels import DailyUse
 from bot.clock import Days
 from bot.errors import StoreUnavailable
+from bot.features.limits.settings import Config
 from bot.features.limits.store import Counter, Counters, Scope, Spent, Totals, Unit
 from bot.pipeline.alerts import Alerts
-from bot.pipeline.services import Limits
 from bot.prices import counted_tokens
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -36,6 +36,7 @@ WARN_AT = 0.8
 OPERATORS = "console"
 # Between two additions to the whole bot's day.
 FLUSH_S = 1.0
+FORGETS_A_DAY = 10  # of a person and day: each looks through many conversations
 # An id of so many characters is shown whole.
 SHORT = 8
 
@@ -137,7 +138,7 @@ class Budgets:
     """
 
     def __init__(
-        self, store: Store, limits: Limits, days: Days, alerts: Alerts, metrics: Metrics
+        self, store: Store, limits: Config, days: Days, alerts: Alerts, metrics: Metrics
     ) -> None:
         self._counters = Counters(store)
         self._limits = limits
@@ -168,7 +169,7 @@ class Budgets:
         if day in self._totals:
             total += self._totals[day].counts["tokens"]
         of_bot = Balance(
-            Counter("bot", "", token_limit=self._limits.bot_tokens), Spent(tokens=total)
+            Counter("bot", "", token_limit=self._limits.daily_token_limit), Spent(tokens=total)
         )
         *of_users, of_conversation = map(Balance, counters, spent)
         return Standing([of_bot, of_conversation], dict(zip(users, of_users, strict=True)))
@@ -310,10 +311,14 @@ class Budgets:
 
     def limit(self, excess: Excess) -> int:
         """The number behind an excess."""
-        return int(getattr(self._limits, f"{excess.scope}_{excess.unit}"))
+        if excess.scope == "bot":
+            return self._limits.daily_token_limit
+        if excess.unit == "forgets":
+            return FORGETS_A_DAY
+        return int(getattr(self._limits, f"daily_{excess.scope}_{excess.unit}"))
 
     async def _warn(self, total: int) -> None:
-        limit = self._limits.bot_tokens
+        limit = self._limits.daily_token_limit
         if limit and total >= limit * WARN_AT:
             spent = f"{total:,} / {limit:,}"
             await self._alerts.notice("tokens_used_up" if total >= limit else "tokens_low", spent)
@@ -322,14 +327,17 @@ class Budgets:
         person, limits = _person(conversation, author), self._limits
         if is_operators(person):
             return Counter("user", person)
-        return Counter("user", person, limits.user_messages, limits.user_tokens)
+        return Counter("user", person, limits.daily_user_messages, limits.daily_user_tokens)
 
     def _conversation(self, conversation: str) -> Counter:
         limits = self._limits
         if is_operators(conversation):
             return Counter("conversation", conversation)
         return Counter(
-            "conversation", conversation, limits.conversation_messages, limits.conversation_tokens
+            "conversation",
+            conversation,
+            limits.daily_conversation_messages,
+            limits.daily_conversation_tokens,
         )
 
 

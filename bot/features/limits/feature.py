@@ -10,6 +10,7 @@ from bot.errors import StoreUnavailable
 from bot.features.limits.admission import Admission
 from bot.features.limits.budgets import Budgets, Standing
 from bot.features.limits.sentences import Sentences
+from bot.features.limits.settings import Config
 from bot.pipeline.feature import CommandContext, Feature, TurnRequest, TurnResult
 from bot.pipeline.select import ParsedEvent
 from bot.pipeline.services import Services
@@ -41,9 +42,9 @@ class ToolUses(Uses):
 class DailyLimits(Feature):
     """The feature (``bot.pipeline.feature.Feature``)."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: Services, config: Config) -> None:
         self._budgets = Budgets(
-            services.store, services.limits, services.days, services.alerts, services.metrics
+            services.store, config, services.days, services.alerts, services.metrics
         )
         self._sentences = Sentences(services)
         self._admission = Admission(services, self._budgets, self._sentences)

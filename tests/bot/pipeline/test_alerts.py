@@ -10,7 +10,6 @@ from bot.channels import Delivery, Reply
 from bot.clock import Days
 from bot.errors import DeliveryRefused, ModelUnusable, TokenRefused
 from bot.pipeline.alerts import Alerts
-from bot.pipeline.services import Limits
 from bot.pipeline.undelivered import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
@@ -101,7 +100,7 @@ async def test_a_notice_that_could_not_be_kept_is_tried_again(store: Store) -> N
 async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(store: Store) -> None:
     """Each once, while turns go on."""
     steps = [Step(f"Answer {number}", usage=Usage(25)) for number in range(1, 5)]
-    harness = Harness(store, steps, limits=Limits(bot_tokens=100), alert_to="mailbox:OPS")
+    harness = Harness(store, steps, settings={"daily_token_limit": 100}, alert_to="mailbox:OPS")
     reported = []
     for number in range(1, 6):
         await harness.receive("hi", f"m{number}")
@@ -112,7 +111,10 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     (only,) = await notices(store, harness)
     assert only.startswith("Today's tokens are spent (100 / 100).")
     low = Harness(
-        store, [Step("One", usage=Usage(5))], limits=Limits(bot_tokens=110), alert_to="mailbox:OPS"
+        store,
+        [Step("One", usage=Usage(5))],
+        settings={"daily_token_limit": 110},
+        alert_to="mailbox:OPS",
     )
     await low.receive("hi", "m9")
     await low.runner.process(HERE)

@@ -13,7 +13,6 @@ from bot.features.limits.admission import UNREAD
 from bot.ops.eviction import Evictor
 from bot.pipeline.accept import MAX_CHARACTERS
 from bot.pipeline.history import read_history
-from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.store.keys import HISTORY_BYTES, INBOX_ENTRIES
@@ -43,7 +42,7 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(
     await redis.config_set("maxmemory", used + 4 * MIB)
     try:
         async with open_store(store_url, history_days=30) as store:
-            harness = Harness(store, [Step("OK")] * 20, limits=Limits(user_messages=20))
+            harness = Harness(store, [Step("OK")] * 20, settings={"daily_user_messages": 20})
             for number in range(FLOOD):
                 await harness.receive(LONG, f"m{number}")
                 await harness.runner.process(HERE)
@@ -60,7 +59,7 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(
 async def test_of_a_refused_message_no_word_is_kept(store: Store, redis: Redis) -> None:
     """Nor of its author; only that there was one. An edit, which is not refused, does not bring its
     words back."""
-    harness = Harness(store, [Step("Hello")], limits=Limits(user_messages=1))
+    harness = Harness(store, [Step("Hello")], settings={"daily_user_messages": 1})
     await harness.receive("hi", "m1")
     await harness.runner.process(HERE)
     await harness.receive("something private", "m2")

@@ -15,7 +15,6 @@ from bot.live_events import SAY, AnswerRestarted, AnswerText
 from bot.pipeline.cancellation import CHANGES, Change
 from bot.pipeline.history import read_record
 from bot.pipeline.prepare import MOST_CHANGES
-from bot.pipeline.services import Limits
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -316,8 +315,8 @@ async def test_an_edit_counts_though_an_operator_has_put_back_an_older_answer(st
 async def test_the_last_question_of_a_day_can_be_edited(store: Store) -> None:
     """It has been counted; without an answer anew the first one would be lost."""
     steps = Step("one"), Step("anew"), Step("never asked for")
-    limits = Limits(user_messages=1)
-    harness = Harness(store, steps, box := Pieces(busy=1), limits=limits)
+    limits = {"daily_user_messages": 1}
+    harness = Harness(store, steps, box := Pieces(busy=1), settings=limits)
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
     await proceed(harness, edited("e1", "m1", "Weather?"))

@@ -19,7 +19,7 @@ from bot.features.registry import load_features
 from bot.pipeline.accept import Intake
 from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import ConversationRunner, build
-from bot.pipeline.services import UNLIMITED, ConversationSettings, Defaults, Limits, Policy
+from bot.pipeline.services import ConversationSettings, Defaults, Policy
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -93,7 +93,6 @@ async def open_pipeline(
     toolset: ToolMap | None = None,
     reviewers: Reviewers | None = None,
     defaults: Defaults = DEFAULTS,
-    limits: Limits = UNLIMITED,
     patience_s: float = 10.0,
     **settings: Any,
 ) -> AsyncIterator[LinePipeline]:
@@ -115,7 +114,7 @@ async def open_pipeline(
         return here.clock()
 
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    options = ConversationSettings(defaults, policy, limits)
+    options = ConversationSettings(defaults, policy)
     runner = build(
         store,
         agent,

@@ -11,7 +11,6 @@ import pytest
 from bot.errors import ModelUnusable, TryAgain
 from bot.features.interpreter.store import Languages
 from bot.pipeline.history import read_history
-from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall, Usage
@@ -215,8 +214,7 @@ async def test_a_translation_is_never_pushed(store: Store, fake: LineFake) -> No
 
 async def test_limits_count_and_are_told_once(store: Store, fake: LineFake) -> None:
     """For all who write, not for each of five hundred; tokens count too."""
-    limits = Limits(conversation_messages=3)
-    async with open_pipeline(store, fake, [echo] * 3, limits=limits) as here:
+    async with open_pipeline(store, fake, [echo] * 3, daily_conversation_messages=3) as here:
         await switch_on(here, fake)
         await here.converse(text_event(fake, "one"), text_event(fake, "two"))
         for number in range(3, 6):

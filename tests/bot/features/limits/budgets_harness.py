@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.clock import Days
 from bot.features.limits.budgets import Balance, Budgets
+from bot.features.limits.settings import Config
 from bot.pipeline.alerts import Alerts
-from bot.pipeline.services import Limits, Services
+from bot.pipeline.services import Services
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from tests.bot.harness import HERE, Harness
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp()
-UNLIMITED = Limits()
+UNLIMITED = {
+    "daily_token_limit": 0,
+    "daily_user_tokens": 0,
+    "daily_user_messages": 0,
+    "daily_conversation_tokens": 0,
+    "daily_conversation_messages": 0,
+}
 
 
 @dataclass
@@ -28,19 +36,29 @@ class Clock:
         return self.now
 
 
-def make_budgets(store: Store, limits: Limits = UNLIMITED, clock: Clock | None = None) -> Budgets:
+def limits_of(**limits: int) -> dict[str, int]:
+    """Settings with these limits alone."""
+    return UNLIMITED | {f"daily_{name}": most for name, most in limits.items()}
+
+
+def make_budgets(
+    store: Store, limits: Mapping[str, int] = UNLIMITED, clock: Clock | None = None
+) -> Budgets:
     """Budgets whose alerts go to the log."""
     days = Days("UTC", clock or Clock())
-    return Budgets(store, limits, days, Alerts(store, load(), days, "en"), Metrics())
-
-
-def budgets_of(services: Services) -> Budgets:
-    """Other budgets on the same store, by the same calendar."""
     return Budgets(
-        services.store, services.limits, services.days, services.alerts, services.metrics
+        store, Config.model_validate(limits), days, Alerts(store, load(), days, "en"), Metrics()
     )
 
 
-async def used(harness: Harness, author: str = "u1") -> list[Balance]:
+def budgets_of(services: Services, limits: Mapping[str, int] = UNLIMITED) -> Budgets:
+    """Other budgets on the same store, by the same calendar."""
+    config = Config.model_validate(limits)
+    return Budgets(services.store, config, services.days, services.alerts, services.metrics)
+
+
+async def used(
+    harness: Harness, author: str = "u1", limits: Mapping[str, int] = UNLIMITED
+) -> list[Balance]:
     """What somebody and the conversation have used."""
-    return await budgets_of(harness.runner.services).used(HERE, author)
+    return await budgets_of(harness.runner.services, limits).used(HERE, author)

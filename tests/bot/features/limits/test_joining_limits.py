@@ -4,6 +4,7 @@ turn."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import pytest
 
@@ -11,29 +12,32 @@ from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.features.limits.admission import UNREAD
 from bot.features.limits.store import Spent
-from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Spending, Usage
-from tests.bot.features.limits.budgets_harness import Clock, make_budgets, used
+from tests.bot.features.limits.budgets_harness import Clock, limits_of, make_budgets, used
 from tests.bot.harness import HERE, Harness, edited, words
 from tests.bot.pipeline.held_turns import asked, calling, held
 
 DAYS = Days("UTC", Clock())
 
 
-def limited(store: Store, *steps: Step, limits: Limits) -> Harness:
-    return Harness(store, steps, limits=limits, days=DAYS)
+def limited(store: Store, *steps: Step, settings: Mapping[str, int]) -> Harness:
+    return Harness(store, steps, settings=settings, days=DAYS)
 
 
 @pytest.mark.parametrize(
-    "limits", [Limits(user_messages=3), Limits(conversation_messages=3)], ids=["user", "place"]
+    "limits",
+    [limits_of(user_messages=3), limits_of(conversation_messages=3)],
+    ids=["user", "place"],
 )
-async def test_only_as_many_messages_join_as_the_day_has_left(store: Store, limits: Limits) -> None:
+async def test_only_as_many_messages_join_as_the_day_has_left(
+    store: Store, limits: Mapping[str, int]
+) -> None:
     """The first ones, in order; the others are refused together in the next turn, with one
     sentence."""
     first = calling(held=True)
-    harness = limited(store, first, Step("Done"), limits=limits)
+    harness = limited(store, first, Step("Done"), settings=limits)
     await harness.receive("one", "m1")
     async with held(harness, first):
         for number in range(150):
@@ -50,7 +54,9 @@ async def test_only_as_many_messages_join_as_the_day_has_left(store: Store, limi
 async def test_nothing_joins_once_the_whole_bot_has_used_up_its_tokens(store: Store) -> None:
     """The turn that used them up ends; who wrote meanwhile is told."""
     first = Step(calls=calling().calls, usage=Usage(100), gate=asyncio.Event())
-    harness = limited(store, first, Step("Done"), limits=Limits(bot_tokens=50, user_messages=2))
+    harness = limited(
+        store, first, Step("Done"), settings=limits_of(token_limit=50, user_messages=2)
+    )
     await harness.receive("one", "m1")
     async with held(harness, first):
         await harness.receive("two", "m2")
@@ -61,7 +67,7 @@ async def test_nothing_joins_once_the_whole_bot_has_used_up_its_tokens(store: St
 async def test_a_change_stays_with_the_message_that_has_to_wait(store: Store) -> None:
     """The next turn finds both; nothing of either is read before."""
     first = calling(held=True)
-    harness = limited(store, first, Step("Done"), limits=Limits(user_messages=1))
+    harness = limited(store, first, Step("Done"), settings=limits_of(user_messages=1))
     await harness.receive("one", "m1")
     async with held(harness, first):
         await harness.receive("secret", "m2")
@@ -74,7 +80,7 @@ async def test_a_change_stays_with_the_message_that_has_to_wait(store: Store) ->
 async def test_a_stop_ends_the_turn_with_all_that_came_before(store: Store) -> None:
     """Messages that nobody answers cost nothing, so none of them has to wait for a refusal."""
     first = calling(held=True)
-    harness = limited(store, first, limits=Limits(user_messages=1))
+    harness = limited(store, first, settings=limits_of(user_messages=1))
     await harness.receive("one", "m1")
     async with held(harness, first):
         await harness.receive("two", "m2")
@@ -85,7 +91,7 @@ async def test_a_stop_ends_the_turn_with_all_that_came_before(store: Store) -> N
 
 async def test_of_many_turns_no_more_join_than_the_day_has_left(store: Store) -> None:
     """One person's threads run side by side, and in several processes."""
-    budgets = [make_budgets(store, Limits(user_messages=10)) for _ in range(2)]
+    budgets = [make_budgets(store, limits_of(user_messages=10)) for _ in range(2)]
     joined = []
     for number in range(6):
         place, key = f"line:bot:group:{number}", f"t{number} m{number}"
@@ -98,7 +104,7 @@ async def test_messages_that_join_twice_are_counted_once(store: Store) -> None:
     """The process that let them join may have died before its journal had them."""
     place = "line:bot:user:u1"
     for _ in range(2):
-        budgets = make_budgets(store, Limits(user_messages=4))
+        budgets = make_budgets(store, limits_of(user_messages=4))
         assert await budgets.admit_joining("t1 m1", place, "u1", 4) == 4
         budgets.spend(place, Spending("model", Usage(5), Author("u1"), 4, is_first=False))
     assert (await budgets.used(place, "u1"))[0].spent == Spent(4, 10)

@@ -4,6 +4,7 @@ counted."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import pytest
@@ -14,11 +15,10 @@ from bot.errors import LeaseLost
 from bot.features.limits.admission import UNREAD
 from bot.features.limits.budgets import Balance, Excess
 from bot.features.limits.store import Counter, Counters, Spent
-from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, encode
-from tests.bot.features.limits.budgets_harness import Clock, make_budgets, used
+from tests.bot.features.limits.budgets_harness import Clock, limits_of, make_budgets, used
 from tests.bot.harness import HERE, Harness
 
 CALL = ToolCall("", "echo", {})
@@ -46,21 +46,21 @@ async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
     ("limits", "english", "japanese"),
     [
         (
-            Limits(user_messages=1),
+            limits_of(user_messages=1),
             "You have reached today's limit of 1 messages. I can answer you again from 2026-11-22 "
             "00:00 (UTC).",
             "本日のメッセージ数の上限（1件）に達しました。2026年11月22日 "
             "00:00（UTC）からまたお答えできます。",
         ),
         (
-            Limits(user_tokens=10),
+            limits_of(user_tokens=10),
             "You have used up what I may spend on you in a day. I can answer you again from "
             "2026-11-22 00:00 (UTC).",
             "本日ご利用いただける量を使い切りました。2026年11月22日 "
             "00:00（UTC）からまたお答えできます。",
         ),
         (
-            Limits(conversation_messages=1),
+            limits_of(conversation_messages=1),
             "This conversation has reached today's limit of 1 messages. I can answer here again "
             "from "
             "2026-11-22 00:00 (UTC).",
@@ -68,7 +68,7 @@ async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
             "2026年11月22日 00:00（UTC）からまたお答えできます。",
         ),
         (
-            Limits(conversation_tokens=10),
+            limits_of(conversation_tokens=10),
             "This conversation has used up what I may spend on it in a day. I can answer here "
             "again from "
             "2026-11-22 00:00 (UTC).",
@@ -76,7 +76,7 @@ async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
             "00:00（UTC）からまたお答えできます。",
         ),
         (
-            Limits(bot_tokens=10),
+            limits_of(token_limit=10),
             "I have used up what I may spend in a day. I can answer again from 2026-11-22 00:00 "
             "(UTC).",
             "本日お答えできる量を使い切りました。2026年11月22日 "
@@ -92,12 +92,12 @@ async def receive(harness: Harness, *events: InboundEvent) -> list[str]:
     ],
 )
 async def test_beyond_a_limit_one_kind_sentence_and_no_model(
-    store: Store, limits: Limits, english: str, japanese: str
+    store: Store, limits: Mapping[str, int], english: str, japanese: str
 ) -> None:
     """In the user's language, with the time the limit renews; also the second time; the refusals in
     the history."""
     harness = Harness(
-        store, [Step("Hello", usage=Usage(4, 0, 5, 1))], limits=limits, days=Days("UTC", Clock())
+        store, [Step("Hello", usage=Usage(4, 0, 5, 1))], settings=limits, days=Days("UTC", Clock())
     )
     assert await receive(harness, message_event("hi", "m1")) == ["Hello"]
     assert await receive(harness, message_event("again", "m2")) == [english]
@@ -112,7 +112,9 @@ async def test_at_midnight_of_the_bots_zone_everything_begins_anew(store: Store)
     """The sentence tells that midnight on the user's clock; one second before it is today still."""
     clock = Clock()
     steps = [Step("One"), Step("Two")]
-    harness = Harness(store, steps, limits=Limits(user_messages=1), days=Days("Asia/Tokyo", clock))
+    harness = Harness(
+        store, steps, settings=limits_of(user_messages=1), days=Days("Asia/Tokyo", clock)
+    )
     await receive(harness, message_event("hi", "m1"))
     clock.now = datetime(2026, 11, 21, 14, 59, 59, tzinfo=UTC).timestamp()
     (refused,) = await receive(harness, message_event("again", "m2", time_zone="Europe/Berlin"))
@@ -125,7 +127,10 @@ async def test_one_persons_limit_does_not_silence_the_others(store: Store) -> No
     """Of messages answered together, those of whoever is over are left out, and cost the
     conversation nothing."""
     harness = Harness(
-        store, [Step("One"), Step("Two")], limits=Limits(user_messages=1), days=Days("UTC", Clock())
+        store,
+        [Step("One"), Step("Two")],
+        settings=limits_of(user_messages=1),
+        days=Days("UTC", Clock()),
     )
     await receive(harness, message_event("hi", "m1", group=True))
     spoken = await receive(
@@ -142,7 +147,7 @@ async def test_one_persons_limit_does_not_silence_the_others(store: Store) -> No
 async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -> None:
     """Nobody can make the bot repeat itself before others; in private it always answers."""
     harness = Harness(
-        store, [Step("One")], limits=Limits(conversation_messages=1), days=Days("UTC", Clock())
+        store, [Step("One")], settings=limits_of(conversation_messages=1), days=Days("UTC", Clock())
     )
     await receive(harness, message_event("hi", "m1", group=True))
     heard = [
@@ -162,7 +167,7 @@ async def test_in_a_group_a_person_is_refused_aloud_once_an_hour(store: Store) -
 
 async def test_turns_that_begin_at_the_same_moment_are_let_in_together(store: Store) -> None:
     """They exceed a limit by themselves at most: all are counted, and the next one is refused."""
-    budgets = make_budgets(store, Limits(user_messages=2))
+    budgets = make_budgets(store, limits_of(user_messages=2))
     verdicts = await asyncio.gather(
         *(budgets.admit(f"t{number}", f"line:bot:group:{number}", {"u1": 1}) for number in range(4))
     )
@@ -176,7 +181,7 @@ async def test_turns_that_follow_each_other_without_a_pause_near_their_limit(sto
     """Two people take turns in one group, all waiting at once: what was read before the first turn
     counts once."""
     harness = Harness(
-        store, [Step("Fine")] * 60, limits=Limits(user_messages=25), days=Days("UTC", Clock())
+        store, [Step("Fine")] * 60, settings=limits_of(user_messages=25), days=Days("UTC", Clock())
     )
     for number in range(60):
         event = message_event("hi", f"m{number}", f"u{number % 2}", group=True)
@@ -194,15 +199,14 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
         Step(error=LeaseLost(HERE)),
         Step("Done", usage=Usage(20, 0, 2, 3)),
     ]
-    limits = Limits(
-        user_messages=1, bot_tokens=20
-    )  # spent by then; a turn that has got on was let in
-    harness = Harness(store, steps, limits=limits, days=Days("UTC", Clock()))
+    # Spent by then; a turn that has got on was let in.
+    limits = limits_of(user_messages=1, token_limit=20)
+    harness = Harness(store, steps, settings=limits, days=Days("UTC", Clock()))
     assert await receive(harness, message_event("hi", "m1")) == []
     await harness.runner.process(HERE)
     await harness.runner.process(HERE)
     assert harness.box.texts == ["Done"]
-    assert await used(harness) == [
+    assert await used(harness, limits=limits) == [
         Balance(Counter("user", "mailbox:u1", 1), Spent(1, 51)),
         Balance(Counter("conversation", HERE), Spent(1, 51)),
     ]
@@ -227,7 +231,7 @@ async def test_a_turn_under_way_is_never_cut_off(store: Store) -> None:
     harness = Harness(
         store,
         [first, Step("Done")],
-        limits=Limits(user_tokens=20, user_messages=1),
+        settings=limits_of(user_tokens=20, user_messages=1),
         days=Days("UTC", Clock()),
     )
     turn = asyncio.create_task(receive(harness, message_event("hi", "m1")))
@@ -252,7 +256,16 @@ async def test_a_useless_response_costs_too(store: Store) -> None:
 
 async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None:
     """They belong to the operator: counted like others, and refused when the whole bot is."""
-    budgets = make_budgets(store, Limits(50, 1, 1, 1, 1))
+    budgets = make_budgets(
+        store,
+        limits_of(
+            token_limit=50,
+            user_tokens=1,
+            user_messages=1,
+            conversation_tokens=1,
+            conversation_messages=1,
+        ),
+    )
     spending = Spending("m", Usage(49), Author("me"), 1, is_first=True)
     for turn in ("t1", "t2"):
         assert (await budgets.admit(turn, "console:me", {"me": 1})).refused == {}
@@ -269,7 +282,7 @@ async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None
 
 async def test_somebody_without_an_id_counts_for_the_conversation(store: Store) -> None:
     """Platforms do not always tell who speaks."""
-    budgets = make_budgets(store, Limits(user_messages=1, conversation_messages=2))
+    budgets = make_budgets(store, limits_of(user_messages=1, conversation_messages=2))
     for turn in ("t1", "t2"):
         assert (await budgets.admit(turn, "line:bot:group:1", {"": 1})).refused == {}
     assert (await budgets.admit("t3", "line:bot:group:1", {"": 1})).refused == {
@@ -285,7 +298,7 @@ async def test_a_store_that_is_away_does_not_stop_a_response() -> None:
     """What cannot be counted is left to the log: the next step finds out about the store by
     itself."""
     async with open_store("redis://127.0.0.1:1", history_days=1) as store:
-        make_budgets(store, Limits()).spend(
+        make_budgets(store, limits_of()).spend(
             "console:me", Spending("m", Usage(1), Author("me"), 1, is_first=True)
         )
 
@@ -315,9 +328,12 @@ async def test_usage_tells_what_was_used_and_what_may_be(
     store: Store, words: str, answer: str
 ) -> None:
     """By whoever asks, and in this conversation; asking counts as a message."""
-    limits = Limits(user_messages=300, conversation_tokens=2_000_000)
+    limits = limits_of(user_messages=300, conversation_tokens=2_000_000)
     harness = Harness(
-        store, [Step("Hello", usage=Usage(1_000, 0, 200))], limits=limits, days=Days("UTC", Clock())
+        store,
+        [Step("Hello", usage=Usage(1_000, 0, 200))],
+        settings=limits,
+        days=Days("UTC", Clock()),
     )
     await receive(harness, message_event("hi", "m1"))
     assert await receive(harness, message_event(words, "m2")) == [answer]
@@ -328,11 +344,11 @@ async def test_a_turn_reads_no_more_than_the_day_has_left(store: Store, before: 
     """Its next request has no tools, and of the results what is left; the next turn of the same
     attempt, too."""
     large = Step(calls=(ToolCall("", "echo", {"text": "x" * 90_000}),), usage=Usage(500))
-    limits = Limits(user_tokens=2_000, user_messages=5)
+    limits = limits_of(user_tokens=2_000, user_messages=5)
     harness = Harness(
         store,
         [*[Step("Hello")] * before, large, Step("Done")],
-        limits=limits,
+        settings=limits,
         days=Days("UTC", Clock()),
     )
     events = [message_event("hi", "m0", "u0"), message_event("Read it", "m1")][1 - before :]
@@ -345,9 +361,9 @@ async def test_a_turn_reads_no_more_than_the_day_has_left(store: Store, before: 
 async def test_a_turn_that_goes_on_after_a_crash_knows_what_is_left(store: Store) -> None:
     """It is not admitted again, so it asks what was used."""
     large = Step(calls=(ToolCall("", "echo", {"text": "x" * 90_000}),), usage=Usage(500))
-    limits, days = Limits(user_tokens=2_000), Days("UTC", Clock())
+    limits, days = limits_of(user_tokens=2_000), Days("UTC", Clock())
     cut = Step(error=LeaseLost(HERE))
-    harness = Harness(store, [large, cut, Step("Done")], limits=limits, days=days)
+    harness = Harness(store, [large, cut, Step("Done")], settings=limits, days=days)
     await receive(harness, message_event("Read it", "m1"))
     await harness.runner.process(HERE)
     assert harness.box.texts == ["Done"]

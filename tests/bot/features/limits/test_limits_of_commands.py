@@ -3,6 +3,8 @@ always work."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from redis.asyncio import Redis
 
@@ -10,11 +12,10 @@ from bot.channels import DailyUse, InboundEvent
 from bot.clock import Days
 from bot.features.limits.store import Spent
 from bot.pipeline.history import read_history
-from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Spending, Usage, encode
-from tests.bot.features.limits.budgets_harness import Clock, make_budgets, used
+from tests.bot.features.limits.budgets_harness import Clock, limits_of, make_budgets, used
 from tests.bot.harness import HERE, Harness, Mailbox, decision_of, texts, unsent, words
 
 REFUSED = (
@@ -23,9 +24,9 @@ REFUSED = (
 )
 
 
-def limited(store: Store, limits: Limits | None = None, *steps: Step) -> Harness:
+def limited(store: Store, limits: Mapping[str, int] | None = None, *steps: Step) -> Harness:
     return Harness(
-        store, steps, limits=limits or Limits(user_messages=3), days=Days("UTC", Clock())
+        store, steps, settings=limits or limits_of(user_messages=3), days=Days("UTC", Clock())
     )
 
 
@@ -77,7 +78,7 @@ async def test_in_a_group_a_flood_of_commands_is_answered_as_often_as_messages_a
 
 async def test_another_persons_command_is_not_refused_with_them(store: Store) -> None:
     """One that is refused does nothing, so a question it would have swept away is answered."""
-    harness = limited(store, Limits(user_messages=1), Step("One"), Step("Two"))
+    harness = limited(store, limits_of(user_messages=1), Step("One"), Step("Two"))
     await receive(harness, message_event("hi", "m1", group=True))
     await receive(
         harness,
@@ -90,7 +91,7 @@ async def test_another_persons_command_is_not_refused_with_them(store: Store) ->
 
 async def test_stopping_always_works(store: Store) -> None:
     """Whoever has nothing left may stop what still waits; it costs nothing."""
-    harness = limited(store, Limits(user_messages=1))
+    harness = limited(store, limits_of(user_messages=1))
     assert await receive(harness, message_event("hello?", "m1"), message_event("/stop", "m2")) == [
         "Stopped."
     ]
@@ -113,7 +114,7 @@ async def test_a_late_decision_is_no_message(store: Store) -> None:
 async def test_what_is_taken_back_or_left_behind_is_not_counted(store: Store) -> None:
     """A message that was taken back before anybody read it, and those of whoever removes the
     bot."""
-    harness = limited(store, Limits(user_messages=1), Step("Yes?"))
+    harness = limited(store, limits_of(user_messages=1), Step("Yes?"))
     assert await receive(harness, message_event("oops", "m1"), unsent("c1", "m1")) == []
     left = InboundEvent(Message("c2", "user", (), 1_000, Author("u1")), event="left")
     assert (
@@ -125,14 +126,14 @@ async def test_what_is_taken_back_or_left_behind_is_not_counted(store: Store) ->
 
 async def test_a_greeting_is_not_counted(store: Store) -> None:
     """It comes from us."""
-    harness = limited(store, Limits(user_messages=1), Step("Yes?"))
+    harness = limited(store, limits_of(user_messages=1), Step("Yes?"))
     assert len(await receive(harness, reported("greeting", "line.greeting"))) == 1
     assert await receive(harness, message_event("hi", "m1")) == ["Yes?"]
 
 
 async def test_forgetting_works_beyond_every_limit(store: Store) -> None:
     """Nobody has to wait until tomorrow for that, and it costs no message."""
-    harness = limited(store, Limits(user_messages=1, user_tokens=1), Step("One"))
+    harness = limited(store, limits_of(user_messages=1, user_tokens=1), Step("One"))
     await receive(harness, message_event("hi", "m1"))
     (answer,) = await receive(harness, message_event("/forget me", "m2"))
     assert answer.startswith("Done: I have deleted what I kept of you")
@@ -142,15 +143,15 @@ async def test_forgetting_works_beyond_every_limit(store: Store) -> None:
 
 async def test_forgetting_looks_at_the_store_so_often_a_day(store: Store, redis: Redis) -> None:
     """Then it is refused with the time when it works again, in a group once an hour."""
-    harness = limited(store, Limits(user_forgets=2))
+    harness = limited(store)
     await redis.config_resetstat()
     answers = [
-        await receive(harness, message_event("/forget me", f"m{number}", group=number > 2))
-        for number in range(6)
+        await receive(harness, message_event("/forget me", f"m{number}", group=number > 10))
+        for number in range(14)
     ]
-    refused = texts().get("limits.user_forgets", "en", limit="2", when="2026-11-22 00:00 (UTC)")
-    assert [len(answer) for answer in answers] == [1, 1, 1, 1, 0, 0]
-    assert answers[2:4] == [[refused]] * 2
+    refused = texts().get("limits.user_forgets", "en", limit="10", when="2026-11-22 00:00 (UTC)")
+    assert [len(answer) for answer in answers] == [1] * 12 + [0] * 2
+    assert answers[10:12] == [[refused]] * 2
     assert "cmdstat_scan" not in await redis.info("commandstats")
     assert (
         b'kaiwa_budget_refusals_total{scope="user",unit="forgets"} 4.0'
@@ -189,7 +190,7 @@ async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> 
         store,
         [],
         Console(),
-        limits=Limits(bot_tokens=1, user_messages=1),
+        settings=limits_of(token_limit=1, user_messages=1),
         days=Days("UTC", Clock()),
     )
     features = harness.runner.services.features

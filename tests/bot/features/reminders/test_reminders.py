@@ -20,7 +20,6 @@ from bot.features.reminders.personal import MOST, MOST_HOURLY, TOO_MANY_HOURLY, 
 from bot.features.reminders.reminder import MAX_FAILURES, Reminder, StoredReminder, read_reminder
 from bot.features.reminders.store import StoredReminders
 from bot.features.reminders.tools import CancelReminder, ListReminders, SetReminder
-from bot.pipeline.services import Limits
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import SCHEDULED_ID, Author, Message, Text, ToolCall, encode
@@ -263,7 +262,7 @@ async def test_a_reminder_counts_as_a_message_of_its_person(store: Store) -> Non
     """Over the day's limit it is named once a day, however often it repeats; other people have
     their own limit."""
     steps = setting(text="call home", at="2027-01-04T07:00", repeat="FREQ=DAILY")
-    stage = Stage(store, [*steps, Step("Hello.")], limits=Limits(user_messages=2))
+    stage = Stage(store, [*steps, Step("Hello.")], settings={"daily_user_messages": 2})
     await stage.say("remind me", "m1", Author("u1"))
     assert await stage.ring() == ["⏰ call home"]
     (refusal,) = await stage.ring()

@@ -7,7 +7,6 @@ from bot.channels import InboundEvent
 from bot.features.reminders.clock import ReminderClock
 from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder
 from bot.features.reminders.store import StoredReminders
-from bot.pipeline.services import Limits
 from bot.pipeline.turn import MAX_STARTS
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -124,7 +123,7 @@ async def test_a_routine_whose_turn_is_given_up_has_failed(store: Store) -> None
 async def test_over_the_limit_a_routine_says_so_once_a_day(store: Store) -> None:
     """With its text; a routine that comes once is not left out without a word because another one
     was."""
-    harness = Harness(store, [Step("Hello.")], limits=Limits(user_messages=1))
+    harness = Harness(store, [Step("Hello.")], settings={"daily_user_messages": 1})
     await say(harness, "hi", "m1")
     await harness.runner.process(HERE)
     for _ in range(3):
