@@ -51,7 +51,6 @@ from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import ConversationRunner, build
 from bot.pipeline.services import ConversationSettings, Start
 from bot.pipeline.services import Services as ConversationServices
-from bot.pipeline.summarizer import Summarizer
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.providers.registry import open_models, open_reviewers
 from bot.settings import Settings, config_beside
@@ -206,13 +205,6 @@ def persona(settings: Settings) -> str:
     )
 
 
-def _summarizer(services: ProcessServices) -> Summarizer | None:
-    """The summarizer; None with the demo model, which cannot write a summary."""
-    if services.settings.chosen_model == "demo":
-        return None
-    return Summarizer(services.agent.provider, _prompt("summary"), services.metrics)
-
-
 def _prompt(name: str) -> str:
     return files("bot.prompts").joinpath(f"{name}.md").read_text("utf-8").strip()
 
@@ -250,7 +242,6 @@ async def open_runtime(
     runner = build(
         *parts,
         alerts=alerts,
-        summarizer=_summarizer(services),
         reviewers=services.reviewers,
         start=start,
         features=load_features(partial(config_beside, settings=settings)),
@@ -267,7 +258,6 @@ async def open_runtime(
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
             alerts.connect(channels)
         await stack.enter_async_context(aclosing(runner.services.features))
-        await stack.enter_async_context(aclosing(runner.window))
         if works:
             await stack.enter_async_context(runner.cancellations.listen())
         store_full = partial(alerts.notice, "store_full")

@@ -12,7 +12,8 @@ from typing import Any
 from redis.asyncio import Redis
 
 from bot.clock import now_ms
-from bot.pipeline.history import FULL, KEEP, KEEP_TURNS, READ_TURNS
+from bot.features.summaries.feature import KEEP
+from bot.pipeline.history import FULL, KEEP_TURNS, READ_TURNS
 from bot.store.keys import DAY_S, SEEN_S, Keys, digest_of, index_key, kv_key
 from bot.transcript import Message, Summary, Text, TurnRecord, encode, new_id
 from tests.fakes.line_events import BOT

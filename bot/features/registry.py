@@ -29,6 +29,7 @@ FEATURES: tuple[str, ...] = (
     "interpreter",
     "background",
     "quotes",
+    "summaries",
     "late_answers",
     "courtesy",
 )

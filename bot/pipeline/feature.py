@@ -308,6 +308,10 @@ class Feature:
     async def run(self) -> None:
         """Run beside the workers of each process; never returns."""
 
+    def history_grown(self, conversation: str, size: int) -> None:
+        """Learn, as no turn waits any more, that the turns nearly fill what a request may hold: so
+        many bytes."""
+
     async def aclose(self) -> None:
         """End what runs beside turns, as the process ends."""
 

@@ -133,6 +133,11 @@ class Features:
                 return False
         return True
 
+    def history_grown(self, conversation: str, size: int) -> None:
+        """See ``Feature.history_grown``."""
+        for feature in self._by_hook["history_grown"]:
+            feature.history_grown(conversation, size)
+
     async def aclose(self) -> None:
         """See ``Feature.aclose``."""
         for feature in self._by_hook["aclose"]:

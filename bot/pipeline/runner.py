@@ -23,7 +23,6 @@ from bot.pipeline.history import READ_TURNS, HistoryWindow
 from bot.pipeline.renewals import Renewals
 from bot.pipeline.review import Reviewers
 from bot.pipeline.services import ConversationSettings, Services, Start
-from bot.pipeline.summarizer import Summarizer
 from bot.pipeline.turn import TurnRunner
 from bot.store import JournalledTurn, Lease, Opened, Store
 from bot.telemetry import Metrics
@@ -153,7 +152,7 @@ class ConversationRunner:
                 progress = await self._relay.deliver_first(lease, taken)
                 journalled = await self._begin(lease, progress)
         if not self.closing:
-            self.window.schedule_summary(lease.conversation)
+            self.window.tell_if_grown(lease.conversation)
         # When closing, a turn may still wait in its journal, and the store knows when to go on with
         # it.
         return (
@@ -179,9 +178,7 @@ def build(
     options: ConversationSettings = DEFAULT,
     *,
     alerts: Alerts | None = None,
-    summarizer: Summarizer | None = None,
     reviewers: Reviewers | None = None,
-    clock: Callable[[], float] = time.monotonic,
     start: Start = leave_to_workers,
     features: Iterable[Callable[[Services], Feature]] = (),
 ) -> ConversationRunner:
@@ -190,9 +187,7 @@ def build(
     Args:
         channels: all channels that are on, by name.
         alerts: given where channels raise alerts too.
-        summarizer: None: older turns are left out of the requests.
         reviewers: None: people decide without votes.
-        clock: monotonic seconds.
         start: tells this process's worker of a conversation that is due.
         features: are made in this order.
     """
@@ -216,7 +211,7 @@ def build(
         tools=agent.tools,
     )
     services.features.install(feature(services) for feature in features)
-    window = HistoryWindow(services, summarizer, tokens=options.history_tokens, clock=clock)
+    window = HistoryWindow(services, options.history_tokens)
     cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
@@ -19,13 +18,13 @@ from bot.clock import Days
 from bot.features.registry import load_features
 from bot.live_events import LiveEvent
 from bot.pipeline.accept import Intake
+from bot.pipeline.feature import Feature
 from bot.pipeline.history import read_history
 from bot.pipeline.journal import read_open_question
 from bot.pipeline.questions import Question, card_of
 from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import build
-from bot.pipeline.services import ConversationSettings, Policy
-from bot.pipeline.summarizer import Summarizer
+from bot.pipeline.services import ConversationSettings, Policy, Services
 from bot.providers.scripted import Scripted
 from bot.settings import NO_FIELDS
 from bot.store import Store
@@ -38,6 +37,8 @@ from toolset.tool_map import ToolMap
 HERE = "mailbox:room-0001"
 SHOWN_AT, WRITTEN_AT = 1_000, 10_000  # a question, and what people write when they have read it
 UTC = Days("UTC")
+ASKING = "bot.features.summaries"
+MakeFeature = Callable[[Services], Feature]
 
 texts = cache(load)
 
@@ -96,10 +97,9 @@ class Harness:
         alert_to: str = "",
         tokens: int = 16_000,
         *,
-        summarises: bool = False,
+        also: Iterable[MakeFeature] = (),
         hooks: Sequence[Hook] = (),
         reviewers: Reviewers | None = None,
-        clock: Callable[[], float] = time.monotonic,
         kind: type[Agent] = Agent,
     ) -> None:
         self.store = store
@@ -107,7 +107,6 @@ class Harness:
         self.model = Scripted(steps)
         self.metrics = Metrics()
         agent = kind(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
-        summarizer = Summarizer(self.model, "NOTES", self.metrics) if summarises else None
         options = ConversationSettings(
             policy=policy or Policy(),
             history_tokens=tokens,
@@ -116,14 +115,8 @@ class Harness:
         )
         catalogue, channels = texts(), {self.box.name: self.box}
         parts = store, agent, channels, catalogue, self.metrics, options
-        self.runner = build(
-            *parts,
-            summarizer=summarizer,
-            reviewers=reviewers,
-            clock=clock,
-            features=load_features(lambda config: config.model_validate(settings)),
-        )
-        self.notes = self.runner.window
+        features = [*features_with(settings), *also]
+        self.runner = build(*parts, reviewers=reviewers, features=features)
         services = self.runner.services
         self.intake = Intake(
             store, process_later, services.commands, self.metrics, services.features
@@ -143,6 +136,13 @@ class Harness:
     async def past(self) -> list[str]:
         """What was said."""
         return [message.text for message in await read_history(self.store, HERE)]
+
+
+def features_with(settings: Mapping[str, Any]) -> list[MakeFeature]:
+    """The features without those that ask the model by themselves, which would take its next
+    step."""
+    features = load_features(lambda config: config.model_validate(settings))
+    return [one for one in features if not one.__module__.startswith(ASKING)]
 
 
 def process_later(_conversation: str, _author: str) -> None:

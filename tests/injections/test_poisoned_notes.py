@@ -12,7 +12,8 @@ from bot.pipeline.history import SUMMARY
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import SUMMARY_ID, Message, ToolCall
-from tests.bot.harness import HERE, Harness, unsent
+from tests.bot.features.summaries.summarising import Summarising
+from tests.bot.harness import HERE, unsent
 from tests.fakes.tools import Launch, tool_map
 from tests.injections.injected_group import ReadPage
 from tests.injections.obeying import texts_in
@@ -37,14 +38,8 @@ class Gullible:
 
     def __init__(self, store: Store, poison: str) -> None:
         self.launch = Launch()
-        self.harness = Harness(
-            store,
-            [self._step] * 20,
-            None,
-            tool_map(self.launch, ReadPage(poison)),
-            tokens=1_000,
-            summarises=True,
-        )
+        tools = tool_map(self.launch, ReadPage(poison))
+        self.harness = Summarising(store, [self._step] * 20, tools)
         self._sent = 0
 
     async def say(self, text: str) -> None:
@@ -56,7 +51,7 @@ class Gullible:
 
     def _step(self, messages: Sequence[Message]) -> Step:
         request = self.harness.model.requests[-1]
-        if request.system == "NOTES":
+        if not request.system.startswith("SYSTEM"):
             return Step(
                 "\n".join(
                     line for line in messages[0].text.splitlines() if line.startswith("Tool ")
@@ -79,7 +74,7 @@ async def test_notes_give_no_permission(store: Store, poison: str) -> None:
     for text in (f"Read that page {LONG}", f"And this one {LONG}", f"And that {LONG}", "Hello"):
         await chat.say(text)
     taking, acting = (request for request in chat.harness.model.requests[-2:])
-    assert (taking.system, taking.tools) == ("NOTES", ())
+    assert (taking.system.startswith("SYSTEM"), taking.tools) == (False, ())
     [asked] = taking.messages
     assert asked.text.count("</notes>") == asked.text.count("</transcript>") == 1
     assert not any(

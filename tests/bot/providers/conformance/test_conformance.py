@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.errors import ModelError, TryAgain
-from bot.pipeline.summarizer import Summarizer
+from bot.features.summaries.summarizer import Summarizer
 from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.shared.request import PIECE
 from bot.telemetry import Metrics

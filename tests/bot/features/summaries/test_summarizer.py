@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.pipeline.summarizer import Summarizer
+from bot.features.summaries.summarizer import Summarizer
 from bot.pipeline.transcript_text import MESSAGE_CAP, RESULT_CAP
 from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics

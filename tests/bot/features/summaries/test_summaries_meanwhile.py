@@ -11,20 +11,16 @@ from bot.pipeline.history import SUMMARY
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Summary, encode
-from tests.bot.harness import HERE, Harness
-from tests.bot.pipeline.summaries import LONG, NOTES, noted, noting, sent, talk
+from tests.bot.features.summaries.summarising import NOTES, Summarising, noted, noting, talk
+from tests.bot.harness import HERE
+from tests.bot.pipeline.long_talks import LONG, sent
 from tests.bot.store.turns import leased
 from tests.waiting import until
 
 
-async def begun(store: Store, gate: asyncio.Event) -> Harness:
+async def begun(store: Store, gate: asyncio.Event) -> Summarising:
     """A summary is being written until the gate opens."""
-    harness = Harness(
-        store,
-        [Step("1"), Step("2"), Step("3"), Step(NOTES, gate=gate)],
-        tokens=1_000,
-        summarises=True,
-    )
+    harness = Summarising(store, [Step("1"), Step("2"), Step("3"), Step(NOTES, gate=gate)])
     await noting(harness, gate)
     return harness
 
@@ -33,7 +29,7 @@ async def test_nobody_waits_for_a_summary(store: Store) -> None:
     """What comes in meanwhile is answered at once; the summary begins the turn after it."""
     gate = asyncio.Event()
     steps = [Step("1"), Step("2"), Step("3"), Step(NOTES, gate=gate), Step("4"), Step("5")]
-    harness = Harness(store, steps, tokens=1_000, summarises=True)
+    harness = Summarising(store, steps)
     await noting(harness, gate)
     await harness.receive("four", "m3")
     await harness.runner.process(HERE)
