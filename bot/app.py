@@ -24,7 +24,7 @@ from starlette.middleware import Middleware
 from starlette.routing import Mount
 
 from bot.agent.loop import Agent, system_prompt
-from bot.channels import Accept, Channel, Host, InboundEvent, Listens, line
+from bot.channels import Accept, ButtonCard, Channel, Host, InboundEvent, Listens, line
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
 from bot.channels.line.doctor import set_up
@@ -60,6 +60,7 @@ from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
 from bot.tasks import run_beside
 from bot.telemetry import Metrics
 from bot.texts import Texts, load
+from bot.transcript import Message
 from bot.web.files import SignedFiles, StoredUploads
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route
@@ -287,10 +288,17 @@ def _console(
     services: ProcessServices, accept: Accept, files: SignedFiles, features: Features
 ) -> Console:
     store = services.store
+
+    async def read_cards(conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
+        cards, waits = await asyncio.gather(
+            features.cards(conversation, messages),
+            read_open_card(store, services.texts, conversation),
+        )
+        return [*cards, waits] if waits else cards
+
     reads = Reads(
         partial(read_history, store),
-        partial(read_open_card, store, services.texts),
-        features.cards,
+        read_cards,
         files,
         title=services.agent.tools.title,
     )

@@ -76,39 +76,29 @@ class ToolFinished(Struct, frozen=True, tag="tool_finished"):
     is_rejected: bool = False
 
 
-class ApprovalAsked(Struct, frozen=True, tag="asked"):
-    """A call waits for a person's approval.
+class CardShown(Struct, frozen=True, tag="card"):
+    """A card with buttons as it stands, in place of an earlier one with the same key.
 
     Attributes:
-        tool: its title and its name.
-        shown: the arguments, one a line, safe to show (``bot.safe_text.arguments``).
-        until: milliseconds since the epoch.
-        remarks: sentences to show apart from the arguments.
+        until: when it expires, milliseconds since the epoch, if it waits for a decision (see
+            ``bot.channels.ButtonCard``); 0 for others.
+        call_id: of the tool call that waits for the decision, and is not made yet.
     """
-
-    question_id: str
-    call_id: str
-    tool: str
-    shown: str
-    until: int
-    remarks: tuple[str, ...] = ()
-
-
-class ApprovalSettled(Struct, frozen=True, tag="settled"):
-    """A question is decided; the text says how."""
-
-    question_id: str
-    text: str
-
-
-class CardShown(Struct, frozen=True, tag="card"):
-    """A card with buttons as it stands, in place of an earlier one with the same key."""
 
     key: str
     title: str
     rows: tuple[tuple[str, str], ...]
     note: str
     buttons: tuple[Button, ...]
+    until: int = 0
+    call_id: str = ""
+
+
+class CardClosed(Struct, frozen=True, tag="card_closed"):
+    """What a card waited for is decided; the text says how."""
+
+    key: str
+    text: str
 
 
 class Noticed(Struct, frozen=True, tag="noticed"):
@@ -152,9 +142,8 @@ LiveEvent = (
     | AnswerRestarted
     | ToolStarted
     | ToolFinished
-    | ApprovalAsked
-    | ApprovalSettled
     | CardShown
+    | CardClosed
     | Noticed
     | Answered
 )

@@ -51,8 +51,8 @@ class Chat:
         self._ends_all = False  # a command or a decision is awaited: the next answer is the last
         self._answer: live.Answered | None = None  # to the newest message
         self._done = asyncio.Event()  # there is nothing more to wait for
-        self._question: live.ApprovalAsked | None = None  # the next line answers it
-        self._decided = ""  # the id of the question that was answered
+        self._question: live.CardShown | None = None  # waits; the next line answers it
+        self._decided = ""  # the key of the question that was answered
         self._numbered: Mapping[int, Button] = {}  # what a number stands for
 
     async def resume(self) -> list[str]:
@@ -130,7 +130,7 @@ class Chat:
         is_stop = self._commands.kinds.get(command or "") == STOPS
         is_command = is_stop or (command is not None and not self._open)
         self._ends_all = is_command or self._question is not None
-        self._decided = self._question.question_id if self._question else ""
+        self._decided = self._question.key if self._question else ""
         self._answer, self._question, self._numbered = None, None, {}
         self._awaited, is_stored = new_id("msg"), False
         # The answer may come before the message is known to be stored.
@@ -186,13 +186,13 @@ class Chat:
                 self._turn = event
             case live.Joined(user_ids):
                 self._turn = replace(self._turn, user_ids=self._turn.user_ids + user_ids)
-            case live.CardShown():
+            case live.CardShown(until=0):
                 self._numbered = numbers_of(event.buttons)
             case live.Answered(turn_id):
                 is_newest = turn_id == self._turn.turn_id
                 self._show_answer(event, set(self._turn.user_ids if is_newest else ()))
                 return
-            case live.ApprovalAsked():
+            case live.CardShown():
                 if self._awaited and event != self._question:
                     self._ask(event)
                 elif event != self._question:
@@ -223,7 +223,7 @@ class Chat:
             self._answer = answer
             self._done.set()
 
-    def _ask(self, question: live.ApprovalAsked) -> None:
+    def _ask(self, question: live.CardShown) -> None:
         self._question = question
         self._screen.draw(question)
         self._done.set()
@@ -249,8 +249,9 @@ class Chat:
                     answer = replace(answer, cards=entry.cards, buttons=entry.buttons)
                     self._show_answer(answer, ids)
                 ids = set()
-        question = await self._console.open_question(self._conversation)
-        if question is None or question.question_id == self._decided:
+        cards = await self._console.cards(self._conversation, ())
+        question = next((card for card in cards if card.until), None)
+        if question is None or question.key == self._decided:
             self._question = None
         elif question != self._question:
             self._ask(question)

@@ -104,26 +104,31 @@ class Screen:
                 self._calls[event.call_id] = call_text(event)
             case live.ToolFinished():
                 self._finish_call(event)
-            case live.ApprovalAsked():
-                # The question stands in the place of its call, which has not been made.
-                self._calls.pop(event.call_id, None)
-                self._flush()
-                how = self._labels["question"].format(time=clock_time(event.until))
-                lines = "\n  ".join(["", *event.shown.splitlines(), *event.remarks, how])
-                tool = (event.tool, "cyan")
-                self._print(Text.assemble(("? ", "bold yellow"), tool, printable(lines)))
-                if self._keyboard:  # what was typed before the question was read is no decision
-                    self._keyboard.discard_typeahead()
             case live.Noticed(text):
                 self.notice(text)
-            case live.CardShown():
+            case live.CardShown(until=0):
                 self.notice(card_text(event, self._labels["press"]))
+            case live.CardShown():
+                self._ask(event)
             case live.Answered(_, text, True, note):
                 self._flush()
                 self._fail(text, note)
             case live.Answered(_, text):
                 self._text = printable(text)
                 self._flush(printable(beside_text(event)))
+
+    def _ask(self, card: live.CardShown) -> None:
+        """Draw a card that waits for a decision, in the place of its call, which has not been
+        made."""
+        self._calls.pop(card.call_id, None)
+        self._flush()
+        (_, first), *rows = card.rows
+        how = self._labels["question"].format(time=clock_time(card.until))
+        lines = ["", *(value for _, value in rows), *filter(None, card.note.split("\n")), how]
+        shown = printable("\n  ".join(lines))
+        self._print(Text.assemble(("? ", "bold yellow"), (first, "cyan"), shown))
+        if self._keyboard:  # what was typed before the question was read is no decision
+            self._keyboard.discard_typeahead()
 
     def _fail(self, sentence: str, note: str = "") -> None:
         """Show a failure; ``note`` is cause and fix for the operator."""

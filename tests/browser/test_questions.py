@@ -209,12 +209,14 @@ async def test_a_decision_in_one_tab_settles_the_other(browser: Browser) -> None
 
 
 async def test_a_press_that_comes_too_late_says_so(browser: Browser) -> None:
-    """The card gives way, whether the server refuses the press or takes it and tells later."""
+    """The card gives way, and what is said of it stays until something is typed."""
     async with Site().open() as site, visit(browser, site.url) as page:
         turn, _ = await asked(site, page)
         site.questions.clear()
         await page.get_by_role("button", name="Allow", exact=True).click()
+        assert (await site.arrival()).action == APPROVE
         late = "This has been decided already, or it has expired."
+        await turn.refuses(late)
         await expect(page.get_by_role("alert")).to_have_text(late)
         await expect(page.locator(".decided")).to_have_text("This has been decided.")
         assert site.waiting == 0
@@ -230,12 +232,12 @@ async def test_a_press_that_did_not_arrive_can_be_repeated(browser: Browser) -> 
     """The question is still open."""
     async with Site().open() as site, visit(browser, site.url) as page:
         await asked(site, page)
-        await page.route("**/decisions", lambda route: route.abort())
+        await page.route("**/actions", lambda route: route.abort())
         await page.get_by_role("button", name="Allow", exact=True).click()
         await expect(page.get_by_role("alert")).to_have_text(
             "The bot could not be reached. Please try again."
         )
-        await page.unroute("**/decisions")
+        await page.unroute("**/actions")
         await page.get_by_role("button", name="Allow", exact=True).click()
         assert (await site.arrival()).action == APPROVE
 

@@ -67,12 +67,12 @@ async def test_a_stop_that_did_not_arrive_can_be_repeated(browser: Browser) -> N
     async with Site().open() as site, visit(browser, site.url) as page:
         await say(page, "Tell me a story")
         await site.turn()
-        await page.route("**/stop", lambda route: route.fulfill(status=502, body="<html>"))
+        await page.route("**/actions", lambda route: route.fulfill(status=502, body="<html>"))
         await page.get_by_role("button", name="Stop").click()
         await expect(page.get_by_role("alert")).to_have_text(
             "The bot could not be reached. Please try again."
         )
-        await page.unroute("**/stop")
+        await page.unroute("**/actions")
         await page.get_by_role("button", name="Stop").click()
         assert (await site.arrival()).action == STOP
 

@@ -95,7 +95,7 @@ class Site:
     async def open(self) -> AsyncIterator[Site]:
         """Serve while the context is open; opened again, at the same address."""
         catalogue = texts.load()
-        reads = Reads(self._past, self._question, self._cards, self.files, self._title)
+        reads = Reads(self._past, self._cards, self.files, self._title)
         console = Console(self._accept, self.live, reads, catalogue, "en", self.uploads)
         guard = Middleware(
             Guard,
@@ -161,19 +161,15 @@ class Site:
             raise StoreUnavailable("away")
         return self.history[conversation]
 
-    async def _question(self, conversation: str) -> ButtonCard | None:
-        if self.away:
-            raise StoreUnavailable("away")
-        question = self.questions.get(conversation)
-        return card_asking(question) if question else None
-
     def _title(self, name: str, language: str) -> str:
         return self.titles.get((name, language), "")
 
     async def _cards(self, conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
         results = [result.response for message in messages for result in message.results]
         keys = [response.get("poll") for response in results]
-        return [card for card in self.cards if card.buttons or card.key in keys]
+        shown = [card for card in self.cards if card.buttons or card.key in keys]
+        question = self.questions.get(conversation)
+        return [*shown, card_asking(question)] if question else shown
 
 
 class Letters:

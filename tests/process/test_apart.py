@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 
+from bot.channels.inbound import STOP
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
@@ -84,7 +85,9 @@ async def test_a_wish_to_stop_reaches_the_worker_at_once(
         await web.say(TALK, "tell me a story")
         await until(lambda: len(gemini.requests) == 1)
         async with web.browser() as http:
-            assert (await http.post(f"/console/{TALK}/stop", json={})).status_code == 202
+            assert (
+                await http.post(f"/console/{TALK}/actions", json={"action": STOP})
+            ).status_code == 202
         assert await web.answers(TALK, 1, seconds=5) == ["Stopped."]
         gemini.stall()
         assert await web.post("/webhooks/line", *line_events.webhook(question)) == 200

@@ -47,8 +47,7 @@ async def asked(running: KaiwaProcess) -> dict[str, Any]:
 
     async def is_asked() -> bool:
         async with running.browser() as http:
-            question = (await http.get(f"/console/{TALK}")).json()["asked"]
-        found[:] = [question] if question else []
+            found[:] = (await http.get(f"/console/{TALK}")).json()["cards"]
         return bool(found)
 
     await until_true(is_asked, 20)
@@ -89,8 +88,8 @@ async def test_a_call_approved_before_a_restart_is_made_when_its_server_is_there
     (tmp_path / "mcp.json").write_text(json.dumps(entry), "utf-8")
     gemini.say("It is launched")
     async with kaiwa(tmp_path, "run", **variables) as running, running.browser() as http:
-        decision = {"question": question["question_id"], "approved": True}
-        assert (await http.post(f"/console/{TALK}/decisions", json=decision)).status_code == 202
+        yes = {"action": question["buttons"][0]["action"], "value": question["key"]}
+        assert (await http.post(f"/console/{TALK}/actions", json=yes)).status_code == 202
         assert await running.answers(TALK, 1) == ["It is launched"]
         assert len(running.log("tool.called")) == 1
     reported = gemini.requests[-1].body["contents"][-1]["parts"][0]["functionResponse"]["response"]

@@ -84,8 +84,8 @@ class Model:
 async def is_asked(running: KaiwaProcess, name: str) -> bool:
     """Whether the conversation has an open question, which shows all votes."""
     async with running.browser() as http:
-        question = (await http.get(f"/console/enemy-{name}")).json()["asked"]
-    return question is not None and question["shown"] == f"▸ text: {name}"
+        cards = (await http.get(f"/console/enemy-{name}")).json()["cards"]
+    return bool(cards) and cards[0]["rows"][1:] == [["", f"▸ text: {name}"]]
 
 
 async def test_a_call_runs_only_if_every_reviewer_has_approved_it_in_time(

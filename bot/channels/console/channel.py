@@ -17,11 +17,8 @@ from msgspec.structs import replace
 from starlette.routing import BaseRoute
 
 from bot.channels import (
-    APPROVE,
     NO_FILES,
     NO_UPLOADS,
-    REJECT,
-    STOP,
     Abilities,
     Accept,
     AssertLease,
@@ -42,8 +39,7 @@ from bot.errors import BadInput, StoreUnavailable
 from bot.file_types import READABLE
 from bot.live_events import (
     Answered,
-    ApprovalAsked,
-    ApprovalSettled,
+    CardClosed,
     CardShown,
     LiveEvent,
     Noticed,
@@ -65,7 +61,6 @@ MAX_CHARACTERS = 8_000
 # Control characters but tab and line feed, and halves of surrogate pairs.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
-ReadQuestion = Callable[[str], Awaitable[ButtonCard | None]]
 ReadTitle = Callable[[str, str], str]
 ReadCards = Callable[[str, Sequence[Message]], Awaitable[Sequence[ButtonCard]]]
 
@@ -83,14 +78,13 @@ class Reads(NamedTuple):
 
     Attributes:
         history: the committed messages of a conversation, oldest first.
-        question: the card of a conversation that waits for a decision.
-        cards: that it keeps, and others that were shown with these messages of it.
+        cards: that a conversation keeps or waits for, and others that were shown with these
+            messages of it.
         files: of tool calls.
         title: of a tool, by its name and a language; empty without one.
     """
 
     history: ReadHistory
-    question: ReadQuestion
     cards: ReadCards = _no_cards
     files: Files = NO_FILES
     title: ReadTitle = _no_title
@@ -180,61 +174,26 @@ class Console(Channel):
         title = partial(self.tool_title, languages="")
         return await entries_of(conversation, messages, self._reads.files, title)
 
-    async def open_question(self, conversation: str) -> ApprovalAsked | None:
-        """The open question of a conversation.
-
-        Raises:
-            StoreUnavailable: it cannot be read.
-        """
-        question = await self._reads.question(conversation)
-        return _approval_asked(question) if question else None
-
-    async def decide(
-        self, conversation: str, question_id: str, *, approved: bool, locale: str = ""
-    ) -> bool:
-        """Accept a decision, durably; false if that question is not open. The first decision
-        counts.
-
-        Raises:
-            StoreUnavailable: nothing was stored.
-        """
-        question = await self._reads.question(conversation)
-        if question is None or question.key != question_id:
-            return False
-        press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
-        action = APPROVE if approved else REJECT
-        await self._accept(
-            conversation, InboundEvent(press, event="action", action=action, target=question_id)
-        )
-        return True
-
     async def cards(self, conversation: str, messages: Sequence[Message]) -> list[CardShown]:
-        """The cards that a conversation keeps, and others that were shown with these messages.
+        """The cards that a conversation keeps or waits for, and others that were shown with these
+        messages.
 
         Raises:
             StoreUnavailable: they cannot be read.
         """
         return [_card_shown(card) for card in await self._reads.cards(conversation, messages)]
 
-    async def press(self, conversation: str, action: str, value: str) -> None:
-        """Accept a press of a card's button, durably; what comes of it is shown to all viewers.
+    async def press(self, conversation: str, action: str, value: str, *, locale: str = "") -> None:
+        """Accept an action, as a press of a button, durably; what comes of it is shown to all
+        viewers.
 
         Raises:
             StoreUnavailable: nothing was stored.
         """
-        press = _message(new_id("press"), Author(_person(conversation)))
+        press = _message(new_id("press"), Author(_person(conversation), locale=_locale(locale)))
         await self._accept(
             conversation, InboundEvent(press, event="action", action=action, target=value)
         )
-
-    async def stop(self, conversation: str) -> None:
-        """Accept a stop of the turn under way, durably.
-
-        Raises:
-            StoreUnavailable: nothing was stored.
-        """
-        wish = _message(new_id("stop"), Author(_person(conversation)))
-        await self._accept(conversation, InboundEvent(wish, event="action", action=STOP))
 
     @asynccontextmanager
     async def watch(self, conversation: str) -> AsyncGenerator[AsyncIterator[LiveEvent]]:
@@ -275,12 +234,10 @@ class Console(Channel):
             cards=reply.cards,
             buttons=reply.sayings,
         )
-        if reply.card and reply.awaited:
-            event = _approval_asked(reply.card)
-        elif reply.card is not None:
+        if reply.card is not None:
             event = _card_shown(reply.card)
         elif reply.replaces:
-            event = ApprovalSettled(reply.replaces, reply.text)
+            event = CardClosed(reply.replaces, reply.text)
         elif reply.private:
             event = Noticed(reply.text)
         await self.watcher(conversation).show(event)
@@ -298,7 +255,7 @@ class Console(Channel):
         self._closing.set()
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Messages, decisions, presses and stops in; history and live events out."""
+        """Messages and presses in; history and live events out."""
         reads = self._reads
         return Endpoints(
             self,
@@ -331,15 +288,10 @@ def _message(message_id: str, author: Author, parts: tuple[Text | Media, ...] = 
     return Message(message_id, "user", parts, now_ms(), author=author)
 
 
-def _approval_asked(card: ButtonCard) -> ApprovalAsked:
-    tool, *lines = (value for _, value in card.rows)
-    remarks = tuple(filter(None, card.note.split("\n")))
-    shown = "\n".join(lines)
-    return ApprovalAsked(card.key, card.call_id, tool, shown, card.until, remarks=remarks)
-
-
 def _card_shown(card: ButtonCard) -> CardShown:
-    return CardShown(card.key, card.title, card.rows, card.note, card.buttons)
+    return CardShown(
+        card.key, card.title, card.rows, card.note, card.buttons, card.until, card.call_id
+    )
 
 
 def _complaint(text: str, files: Sequence[Media] = ()) -> str:

@@ -29,7 +29,7 @@ from bot.channels.console.uploads import (
 )
 from bot.errors import BadInput, KaiwaError, StoreUnavailable
 from bot.http import read_body
-from bot.live_events import ApprovalAsked, CardShown
+from bot.live_events import CardShown
 from bot.transcript import Media, Message, encode
 from toolset.web.decoding import decode_json
 
@@ -69,22 +69,11 @@ class PostedMessage(Struct):
     time_zone: str = ""
 
 
-class PostedDecision(Struct):
-    """A decision of the page."""
-
-    question: str
-    approved: bool
-
-
 class PostedPress(Struct):
-    """A pressed button of a card."""
+    """A pressed button, of a card or of the page itself."""
 
     action: Annotated[str, Meta(pattern=r"^[a-z_]{1,20}\.[a-z_]{1,20}$")]
     value: Annotated[str, Meta(pattern=r"^\S{0,200}$")] = ""
-
-
-class PostedStop(Struct):
-    """A stop of the page."""
 
 
 async def read_posted(request: Request, kind: type[T], complaint: str) -> T:
@@ -124,17 +113,11 @@ class ConsoleActions(Protocol):
         author: str = "",
     ) -> str: ...
 
-    async def open_question(self, conversation: str) -> ApprovalAsked | None: ...
-
-    async def decide(
-        self, conversation: str, question_id: str, *, approved: bool, locale: str = ""
-    ) -> bool: ...
-
     async def cards(self, conversation: str, messages: Sequence[Message]) -> list[CardShown]: ...
 
-    async def press(self, conversation: str, action: str, value: str) -> None: ...
-
-    async def stop(self, conversation: str) -> None: ...
+    async def press(
+        self, conversation: str, action: str, value: str, *, locale: str = ""
+    ) -> None: ...
 
     def tool_title(self, name: str, languages: str) -> str: ...
 
@@ -166,14 +149,12 @@ class Endpoints:
         self._closing = closing
 
     def routes(self) -> Sequence[BaseRoute]:
-        """Messages, decisions, presses and stops in; history and live events out."""
+        """Messages and presses in; history and live events out."""
         return (
             Route("/console/{id}", self._answer_errors(self._history)),
             Route("/console/{id}/events", self._answer_errors(self._events)),
             Route("/console/{id}/messages", self._answer_errors(self._take), methods=["POST"]),
-            Route("/console/{id}/decisions", self._answer_errors(self._decide), methods=["POST"]),
             Route("/console/{id}/actions", self._answer_errors(self._press), methods=["POST"]),
-            Route("/console/{id}/stop", self._answer_errors(self._stop), methods=["POST"]),
             Route("/console/{id}/files/{ref}", self._answer_errors(self._upload), methods=["PUT"]),
             Route("/console/{id}/files/{ref}", self._answer_errors(self._picture)),
         )
@@ -204,18 +185,14 @@ class Endpoints:
     async def _history(self, request: Request) -> Response:
         """All entries, or those after the newest entry of the page (``after``)."""
         conversation = _conversation(request)
-        messages, asked = await asyncio.gather(  # one request to the store
-            self._read_history(conversation), self._console.open_question(conversation)
-        )
+        messages = await self._read_history(conversation)
         cards = await self._console.cards(conversation, messages)
         title = partial(self._console.tool_title, languages=_languages(request))
         entries = await entries_of(conversation, messages, self._files, title)
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0
-        return _json(
-            {"messages": entries[first:], "whole": first == 0, "asked": asked, "cards": cards}
-        )
+        return _json({"messages": entries[first:], "whole": first == 0, "cards": cards})
 
     async def _events(self, request: Request) -> ASGIApp:
         resources = AsyncExitStack()
@@ -246,23 +223,11 @@ class Endpoints:
             await self._uploads.read(_conversation(request), request.path_params["ref"])
         )
 
-    async def _decide(self, request: Request) -> Response:
-        decision = await read_posted(request, PostedDecision, "no_decision")
-        locale = _languages(request).partition(",")[0]
-        if not await self._console.decide(
-            _conversation(request), decision.question, approved=decision.approved, locale=locale
-        ):
-            raise Refused(409, "not_open")
-        return _json({}, 202)
-
     async def _press(self, request: Request) -> Response:
         press = await read_posted(request, PostedPress, "no_press")
-        await self._console.press(_conversation(request), press.action, press.value)
-        return _json({}, 202)
-
-    async def _stop(self, request: Request) -> Response:
-        await read_posted(request, PostedStop, "no_object")
-        await self._console.stop(_conversation(request))
+        locale = _languages(request).partition(",")[0]
+        conversation = _conversation(request)
+        await self._console.press(conversation, press.action, press.value, locale=locale)
         return _json({}, 202)
 
 

@@ -5,13 +5,12 @@ import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
 import { Letters } from "./letters.js";
 import { pressIn } from "./buttons.js";
-import { decisionIn } from "./question.js";
 import { Server, fetchJSON } from "./server.js";
 import { Stream } from "./stream.js";
 import { View } from "./view.js";
 import { Words } from "./words.js";
 
-const SAY = "message.say"; // the action of buttons that say something
+const [SAY, STOP] = ["message.say", "turn.stop"]; // actions: of buttons that say something, and of the page's own button
 const CURRENT = "kaiwa.conversation";
 const TICK_MS = 5000;
 const LATE_MS = 15_000; // without a live event the history is asked whether one got lost
@@ -144,7 +143,10 @@ class Page {
   received(event) {
     this.newsAt = performance.now();
     if (event.type === "started") this.recognise(event.user_ids);
-    if (event.type === "noticed") this.notify("send", event.text);
+    if (event.type === "noticed") {
+      this.notify("send", event.text);
+      this.refresh(); // a press may have come too late
+    }
     this.conversation.take(event);
     if (event.type === "answered") this.refresh();
     this.render();
@@ -204,20 +206,19 @@ class Page {
   }
 
   async clicked(target) {
-    const [decision, press] = [decisionIn(target), pressIn(target)];
-    if (decision) this.decide(decision);
+    const press = pressIn(target);
     if (press?.action === SAY) this.send(press.value);
-    else if (press) this.notify("send", await this.server.press(this.conversation.id, press));
+    else if (press) this.press(press);
   }
 
-  async decide(decision) {
+  async press(press) {
     const { conversation } = this;
-    conversation.press(decision.id, true);
+    conversation.press(press.value, true);
     this.notify("send", "");
     this.render();
-    const problem = await this.server.decide(conversation.id, decision);
+    const problem = await this.server.press(conversation.id, press);
     if (!problem) return;
-    conversation.press(decision.id, false);
+    conversation.press(press.value, false);
     this.notify("send", problem);
     this.refresh(); // it may have been decided elsewhere
     this.render();
@@ -227,7 +228,7 @@ class Page {
     this.notify("send", "");
     const { conversation } = this;
     const waiting = conversation.waiting.map((message) => message.id);
-    const problem = await this.server.stop(conversation.id);
+    const problem = await this.server.press(conversation.id, { action: STOP });
     if (problem) {
       this.composer.stopAgain();
       this.notify("send", problem);

@@ -16,8 +16,7 @@ export class Conversation {
     this.durations = new Map(); // tool call id → ms
     // { id, text, files, at, accepted, dismissed, answered }; what was answered is in the history, or nowhere
     this.sent = readSent(id).filter((message) => !message.answered);
-    this.questions = new Map(); // tool call id → { id, tool, shown, until, remarks, pressed, over, outcome }
-    this.cards = new Map(); // key → { key, title, rows, note, buttons }
+    this.cards = new Map(); // key → { key, title, rows, note, buttons, until, call_id }; of one that waits { pressed, over, outcome } too
   }
 
   send(message) {
@@ -43,15 +42,14 @@ export class Conversation {
 
   /** What gives way to the server's answer to a request made now; what live events tell meanwhile is newer. */
   get snapshot() {
-    return { question: this.question?.id, cards: new Map(this.cards) };
+    return new Map(this.cards);
   }
 
-  /** Take what the server knows: what it has committed, or what came of that after the last entry known here, the open
-      question, and the cards with buttons. A question that was open here already when the server was asked (`then`), and is not
-      there, is decided. */
-  learn({ messages, whole, asked, cards = [] }, then) {
+  /** Take what the server knows: what it has committed, or what came of that after the last entry known here, and the cards
+      with buttons. One that waited here already when the server was asked (`then`), and is not there, is decided. */
+  learn({ messages, whole, cards = [] }, then) {
     for (const card of cards) {
-      if (this.cards.get(card.key) === then.cards.get(card.key)) this.cards.set(card.key, card);
+      if (this.cards.get(card.key) === then.get(card.key)) this.show(card);
     }
     const present = new Set(whole ? [] : this.history.map((entry) => entry.id));
     this.history = [...(whole ? [] : this.history), ...messages.filter((entry) => !present.has(entry.id))];
@@ -59,8 +57,8 @@ export class Conversation {
     this.sent = this.sent.filter((message) => !known.has(message.id));
     this.turns = this.turns.filter((turn) => (turn.users.length ? !turn.users.every((id) => known.has(id)) : !turn.over));
     this.storeSent();
-    if (asked) this.ask(asked);
-    else if (this.question?.id === then.question) this.closeQuestion();
+    const open = this.question?.key;
+    if (then.has(open) && !cards.some((card) => card.key === open)) this.closeQuestion();
   }
 
   /** Nothing was heard for long: a turn that belongs to nobody here may be over. */
@@ -100,14 +98,11 @@ export class Conversation {
         this.durations.set(event.call_id, event.ms);
         finishCall(turn ?? this.startHalfway(), event);
         break;
-      case "asked":
-        this.ask(event);
-        break;
-      case "settled":
-        this.settle(event);
-        break;
       case "card":
-        this.cards.set(event.key, event);
+        this.show(event);
+        break;
+      case "card_closed":
+        this.settle(event);
         break;
       case "answered":
         this.end(event);
@@ -115,14 +110,14 @@ export class Conversation {
     }
   }
 
-  /** The question that is open. */
+  /** The card that waits for a decision: the question that is open. */
   get question() {
-    return [...this.questions.values()].find((question) => !question.over);
+    return [...this.cards.values()].find((card) => card.until && !card.over);
   }
 
-  /** A decision is on its way, or did not arrive. */
-  press(id, pressed) {
-    if (this.question?.id === id) this.question.pressed = pressed;
+  /** Its decision is on its way, or did not arrive. */
+  press(key, pressed) {
+    if (this.question?.key === key) this.question.pressed = pressed;
   }
 
   /** What the newest turn is doing: idle, asked (it waits for a decision), thinking, tool or writing. */
@@ -156,11 +151,11 @@ export class Conversation {
     const items = [...this.historyItems(), ...this.turns.flatMap((turn) => this.turnItems(turn))];
     items.push(...this.waiting.map((message) => ({ kind: "user", ...message })));
     const shown = new Set(items.map((item) => item.card));
-    items.push(...[...this.cards.values()].filter((card) => !shown.has(card)).map((card) => ({ kind: "buttons", card })));
+    const others = [...this.cards.values()].filter((card) => !card.until && !shown.has(card));
+    items.push(...others.map((card) => ({ kind: "buttons", card })));
     for (const item of items.slice(0, -1)) delete item.buttons; // nobody answers an earlier question
     const { question } = this;
-    const isShown = items.some((item) => item.question === question);
-    if (question && !isShown) items.push({ kind: "question", question }); // the turn was not seen, as after a reload
+    if (question && !shown.has(question)) items.push({ kind: "question", card: question }); // the turn was not seen, as after a reload
     return keyed(items);
   }
 
@@ -173,15 +168,15 @@ export class Conversation {
     this.turns.push({ id, users, segments, gap: false, over: false });
   }
 
-  ask({ question_id: id, call_id: call, tool, shown, until, remarks = [] }) {
-    if (this.questions.get(call)?.id === id) return;
-    this.questions.set(call, { id, tool, shown, until, remarks, pressed: false, over: false, outcome: "" });
+  /** A card that waits is shown once, and then decided. */
+  show(card) {
+    if (!card.until) this.cards.set(card.key, card);
+    else if (!this.cards.has(card.key)) this.cards.set(card.key, { ...card, pressed: false, over: false, outcome: "" });
   }
 
-  settle({ question_id: id, text }) {
-    for (const question of this.questions.values()) {
-      if (question.id === id) Object.assign(question, { over: true, outcome: text });
-    }
+  settle({ key, text }) {
+    const card = this.cards.get(key);
+    if (card) Object.assign(card, { over: true, outcome: text });
   }
 
   /** How it was decided will be told. */
@@ -242,11 +237,11 @@ export class Conversation {
 
   /** A call stands beneath the question about it, and not before that is decided; above the card that it has made. */
   callItems(call) {
-    const question = this.questions.get(call.id);
+    const question = [...this.cards.values()].findLast((card) => card.until && card.call_id === call.id);
     const key = Object.values(call.response ?? {}).find((value) => this.cards.has(value));
     const items = [{ kind: "tool", call }, ...(key ? [{ kind: "buttons", card: this.cards.get(key) }] : [])];
     if (!question) return items;
-    return [{ kind: "question", question }, ...(question.over ? items : [])];
+    return [{ kind: "question", card: question }, ...(question.over ? items : [])];
   }
 
   /** Another tab with the same conversation has sent something. */
@@ -284,8 +279,7 @@ function keyed(items) {
   let day = new Date().toDateString();
   return items.flatMap((item) => {
     if (item.kind === "tool") return { ...item, key: `tool ${item.call.id}` };
-    if (item.kind === "question") return { ...item, key: `question ${item.question.id}` };
-    if (item.kind === "buttons") return { ...item, key: `card ${item.card.key}` };
+    if (item.card) return { ...item, key: `card ${item.card.key}` };
     if (item.kind === "answer") return { ...item, key: `answer ${anchor} ${(answers += 1)}` };
     [anchor, answers] = [item.id, 0];
     const user = { ...item, key: `user ${item.id}` };

@@ -10,8 +10,7 @@ export class Server {
     this.signIn = signIn;
   }
 
-  /** { messages, whole, asked, cards }: what was committed after the message known already, the open question, and cards with buttons;
-      else null. */
+  /** { messages, whole, cards }: what was committed after the message known already, and the cards with buttons; else null. */
   async history(conversation, after) {
     const response = await this.ask(`/console/${conversation}${after ? `?after=${encodeURIComponent(after)}` : ""}`);
     return response?.ok ? response.json() : null;
@@ -52,19 +51,9 @@ export class Server {
     return (await sentenceIn(response)) ?? this.words.say("refused", { status: response.status });
   }
 
-  /** Returns what went wrong, in words; nothing where the decision was accepted. */
-  async decide(conversation, { id, approved }) {
-    return this.order(`/console/${conversation}/decisions`, { question: id, approved });
-  }
-
   /** Returns what went wrong, in words; nothing where the press was accepted. */
   async press(conversation, { action, value }) {
     return this.order(`/console/${conversation}/actions`, { action, value });
-  }
-
-  /** Returns what went wrong, in words; nothing where the turn under way is going to end. */
-  async stop(conversation) {
-    return this.order(`/console/${conversation}/stop`, {});
   }
 
   /** Returns what went wrong, in words; nothing where this browser is not known any more. */

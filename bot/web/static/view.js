@@ -2,8 +2,7 @@
 
 import { showButtons, showCards } from "./card.js";
 import { renderMarkdown } from "./markdown.js";
-import { createCard, updateCard } from "./buttons.js";
-import { createQuestion, updateQuestion } from "./question.js";
+import { createCard, createWaiting, updateCard, updateWaiting } from "./buttons.js";
 import { unturned, unturnedJSON } from "./turning.js";
 
 const FILE = /^\/(files\/[0-9a-f]{64}\.(png|jpg)|console\/[\w-]{8,64}\/files\/[\w-]{8,64})$/;
@@ -53,7 +52,7 @@ const create = {
     make("p", "note"),
   ],
   tool: () => [make("span", "node"), toolDetails()],
-  question: () => createQuestion(make),
+  question: () => createWaiting(make),
   buttons: () => createCard(make),
 };
 
@@ -100,8 +99,8 @@ const update = {
     setText(shownResult, call.response ? unturnedJSON(call.response) : none);
   },
 
-  question(element, { question }, words) {
-    updateQuestion(element, question, words, make, setText);
+  question(element, { card }, words) {
+    updateWaiting(element, card, words, make, setText);
   },
 
   buttons(element, { card }) {

@@ -34,17 +34,13 @@ async def take(conversation: str, arrival: InboundEvent) -> bool:
     return True
 
 
-async def no_question(conversation: str) -> None:
-    return None
-
-
 async def nothing(conversation: str) -> list[Message]:
     return []
 
 
 @asynccontextmanager
 async def console() -> AsyncIterator[Channel]:
-    yield Console(take, LocalLive(), Reads(nothing, no_question), texts.load(), "en")
+    yield Console(take, LocalLive(), Reads(nothing), texts.load(), "en")
 
 
 @asynccontextmanager

@@ -21,14 +21,14 @@ from bot.channels import Delivery, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.line.flex import NO_WORDS
 from bot.features.polls.poll import Poll
-from bot.live_events import Answered, ApprovalAsked, CardShown, decode_event
+from bot.live_events import Answered, CardShown, LiveEvent, decode_event
 from bot.pipeline.questions import Question, card_of
 from bot.safe_text.arguments import code_block
 from bot.terminal.screen import beside_text, card_text
 from bot.transcript import FileRef
 from tests.bot.channels.line import rig as line_rig
 from tests.bot.channels.slack import rig as slack_rig
-from tests.bot.channels.test_contract import no_question, nothing, take
+from tests.bot.channels.test_contract import nothing, take
 from tests.bot.harness import ours
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import GROUP, USER
@@ -210,19 +210,23 @@ def _read_slack(fake: SlackFake) -> str:
 async def in_console() -> AsyncIterator[Place]:
     """On the page, and as a terminal writes it."""
     live = LocalLive()
-    console = Console(
-        take, live, Reads(nothing, no_question, files=LocalFiles()), texts.load(), "en"
-    )
+    console = Console(take, live, Reads(nothing, files=LocalFiles()), texts.load(), "en")
 
     async def show(reply: Reply) -> str:
         for number, part in enumerate(console.split(reply)):
             await console.deliver("console:x", Delivery(f"d{number}", "turn", part), ours)
-        last = Answered | ApprovalAsked
-        await until(lambda: any(isinstance(decode_event(event), last) for event in live.published))
-        events = [decode_event(event) for event in live.published]
+
+        def shown() -> list[LiveEvent]:
+            return [decode_event(event) for event in live.published]
+
+        def is_last(event: LiveEvent) -> bool:
+            return isinstance(event, Answered) or (isinstance(event, CardShown) and event.until > 0)
+
+        await until(lambda: any(map(is_last, shown())))
+        events = shown()
         live.published.clear()
-        if asked := [event for event in events if isinstance(event, ApprovalAsked)]:
-            return "\n".join((asked[0].tool, asked[0].shown, *asked[0].remarks))
+        if waiting := [event for event in events if isinstance(event, CardShown) and event.until]:
+            return "\n".join([*(value for _, value in waiting[0].rows), waiting[0].note])
         [answered] = [event for event in events if isinstance(event, Answered)]
         assert (answered.cards, answered.buttons) == (reply.cards, reply.buttons)
         polls = [card_text(event, "Vote.") for event in events if isinstance(event, CardShown)]

@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
-from bot.channels import InboundEvent
+from bot.channels import Abilities, InboundEvent
 from bot.channels.inbound import STOP
 from bot.pipeline.answer import YOUNG_S
 from bot.pipeline.cancellation import TOPIC, CancelRegistry
@@ -117,7 +117,7 @@ async def test_a_stop_in_the_first_milliseconds_of_a_turn_is_heard(store: Store)
 class Streaming(Mailbox):
     """Shows an answer while it is written."""
 
-    streams = True
+    abilities = Abilities(streams=True)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from bot.channels import ButtonCard, InboundEvent
 from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
-from bot.live_events import ApprovalAsked, Joined, LiveEvent, ToolStarted, TurnStarted
+from bot.live_events import CardShown, Joined, LiveEvent, ToolStarted, TurnStarted
 from bot.pipeline.questions import Question
 from bot.terminal.chat import Chat
 from bot.terminal.screen import Screen, clock_time
@@ -17,6 +17,13 @@ from bot.transcript import Message, Role, Text, ToolCall, encode
 from tests.bot.harness import card_asking
 from tests.fakes.live import LocalLive
 from tests.waiting import until
+
+
+def waiting(card: ButtonCard) -> CardShown:
+    """A card that waits, as it is shown."""
+    shown = card.key, card.title, card.rows, card.note, card.buttons
+    return CardShown(*shown, card.until, card.call_id)
+
 
 HERE = "console:terminal_1"
 WORDS = texts.load().table("terminal", "en")
@@ -26,7 +33,7 @@ JOINED = Joined(("ours",))
 CALLED = ToolStarted("c1", "slow", {})
 UNTIL = 1_763_703_600_000
 LAUNCH = Question("question_1", "c2", "launch", {"what": "rocket"}, until=UNTIL)
-ASKED = ApprovalAsked("question_1", "c2", "launch", "▸ what: rocket", UNTIL)
+ASKED = waiting(card_asking(LAUNCH))
 TIME = clock_time(UNTIL)
 SHOWN = f"? launch\n  ▸ what: rocket\n  {WORDS['question'].format(time=TIME)}\n"
 OPEN = f"{WORDS['unanswered'].format(time=TIME)}\n"
@@ -54,7 +61,7 @@ class ChatHarness:
         self.votes: list[InboundEvent] = []
         self.question: Question | None = None
         self.is_away = False
-        reads = Reads(self._read_history, self._read_question)
+        reads = Reads(self._read_history, self._read_cards)
         console = Console(self._accept, self.live, reads, texts.load(), "en")
 
         screen = Screen(WORDS, keyboard=None)
@@ -106,9 +113,9 @@ class ChatHarness:
             raise StoreUnavailable("no answer within 2.5 s")
         return [*self.history]
 
-    async def _read_question(self, conversation: str) -> ButtonCard | None:
+    async def _read_cards(self, conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
         await self._read_history(conversation)
-        return card_asking(self.question) if self.question else None
+        return [card_asking(self.question)] if self.question else []
 
     def ask(self) -> None:
         """Park the turn; only the store has the question, no live event."""

@@ -15,7 +15,6 @@ from bot.errors import StoreUnavailable
 from bot.live_events import (
     Answered,
     AnswerText,
-    ApprovalAsked,
     CardShown,
     LiveEvent,
     Noticed,
@@ -23,6 +22,7 @@ from bot.live_events import (
     TurnStarted,
 )
 from bot.transcript import FileRef, Message, Text, ToolCall, ToolResult
+from tests.bot.harness import card_asking
 from tests.bot.terminal.harness import (
     ASKED,
     CALLED,
@@ -34,6 +34,7 @@ from tests.bot.terminal.harness import (
     WORDS,
     ChatHarness,
     message_of,
+    waiting,
 )
 from tests.waiting import until
 from toolset.shown import Card
@@ -245,7 +246,7 @@ async def test_an_answer_of_the_history_has_what_is_beside_it(
 
 async def test_the_next_line_answers_a_question(harness: ChatHarness, printed: Printed) -> None:
     """The turn goes on, is followed to its end, may ask again, and its answer is shown once."""
-    another = replace(ASKED, question_id="question_2")
+    another = waiting(card_asking(replace(LAUNCH, id="question_2")))
 
     def ask_another() -> None:
         harness.question = replace(LAUNCH, id="question_2")
@@ -351,7 +352,6 @@ async def test_stop_ends_the_turn_that_was_left(harness: ChatHarness, printed: P
 async def test_what_comes_by_itself_is_shown(harness: ChatHarness, printed: Printed) -> None:
     """A reminder, a notice, a late answer, and again after an outage; no line is typed for it."""
     harness.scripts = [[REMINDER, STARTED, harness.chat.interrupt]]
-    asked = ApprovalAsked("question_1", "c2", "launch", "", 0)
 
     async def lines() -> AsyncIterator[str]:
         yield "hi"
@@ -359,7 +359,7 @@ async def test_what_comes_by_itself_is_shown(harness: ChatHarness, printed: Prin
         await harness.publish(Answered("t1", "answer to hi"), Noticed("by the way"))
         harness.break_off()
         yield ""
-        await harness.publish(REMINDER, TurnStarted("r1", ("routine",)), asked)
+        await harness.publish(REMINDER, TurnStarted("r1", ("routine",)), ASKED)
 
     await harness.run_lines(lines())
     assert printed() == (

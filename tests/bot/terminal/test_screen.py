@@ -13,7 +13,7 @@ from bot.live_events import (
     Answered,
     AnswerRestarted,
     AnswerText,
-    ApprovalAsked,
+    CardShown,
     LiveEvent,
     ToolFinished,
     ToolStarted,
@@ -25,6 +25,12 @@ from tests.fakes.terminal import TerminalFake
 
 WORDS = texts.load().table("terminal", "en")
 LONG = "\n".join(f"- item {number}" for number in range(30))
+
+
+def asking(tool: str, lines: list[str], note: str = "") -> CardShown:
+    """A card that asks whether call c2 may be made."""
+    rows = tuple(("", line) for line in (tool, *lines))
+    return CardShown("q1", f"May I run {tool}?", rows, note, (), 1_763_703_600_000, "c2")
 
 
 class Display:
@@ -55,8 +61,7 @@ def display() -> Display:
 @pytest.mark.parametrize("arguments", ATTACKS.values(), ids=ATTACKS)
 def test_no_argument_of_a_question_looks_like_another(arguments: dict[str, Any]) -> None:
     """However narrow the terminal is, a line that a value is wrapped into has no bullet."""
-    asked = ApprovalAsked("q1", "c1", "launch", render_arguments(arguments), 1_763_703_600_000)
-    lines = Display(width=24).draw(asked)
+    lines = Display(width=24).draw(asking("launch", render_arguments(arguments).split("\n")))
     bulleted = [line for line in lines if line.lstrip().startswith(BULLET)]
     assert len(bulleted) == len(arguments)
 
@@ -119,7 +124,7 @@ def test_an_interrupted_answer_stays_as_far_as_it_came(display: Display) -> None
 
 def test_a_question_stands_in_the_place_of_its_call(display: Display) -> None:
     """Tool, arguments, what models say of it, and until when; the call has not been made."""
-    asked = ApprovalAsked("q1", "c2", "send_mail", "▸ to: 花子", 1_763_703_600_000, ("[red]Why",))
+    asked = asking("send_mail", ["▸ to: 花子"], "[red]Why")
     lines = display.draw(ToolStarted("c2", "send_mail", {"to": "花子"}), asked)
     assert lines[:3] == ["? send_mail", "  ▸ to: 花子", "  [red]Why"]
     assert lines[3].startswith("  May I do this?")

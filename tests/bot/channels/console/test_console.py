@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 import pytest
 from msgspec.structs import replace
@@ -10,14 +11,13 @@ from msgspec.structs import replace
 from bot import texts
 from bot.channels import ButtonCard, Channel, Delivery, InboundEvent, Reply
 from bot.channels.console.channel import Console, Reads
-from bot.channels.inbound import APPROVE, REJECT
+from bot.channels.inbound import STOP
 from bot.errors import BadInput
-from bot.features.polls.poll import Poll
+from bot.features.polls.poll import VOTE, Poll
 from bot.live_events import (
     Answered,
     AnswerText,
-    ApprovalAsked,
-    ApprovalSettled,
+    CardClosed,
     CardShown,
     LiveEvent,
     Noticed,
@@ -38,7 +38,7 @@ class Rig:
         self.accepted: list[tuple[str, InboundEvent]] = []
         self.question: Question | None = None
         self.console = Console(
-            self._accept, self.live, Reads(self._past, self._question), texts.load(), "en"
+            self._accept, self.live, Reads(self._past, self._cards), texts.load(), "en"
         )
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:
@@ -48,9 +48,8 @@ class Rig:
     async def _past(self, conversation: str) -> list[Message]:
         return []
 
-    async def _question(self, conversation: str) -> ButtonCard | None:
-        is_asked = self.question is not None and conversation == HERE
-        return card_asking(self.question) if self.question and is_asked else None
+    async def _cards(self, conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
+        return [card_asking(self.question)] if self.question and conversation == HERE else []
 
 
 @pytest.fixture
@@ -136,14 +135,22 @@ async def test_who_watches_sees_the_turn_and_its_end(rig: Rig) -> None:
 
 
 LAUNCH = Question("question_1", "call_1", "launch", {"what": "a\nrocket"}, until=1_763_703_600_000)
-ASKED = ApprovalAsked("question_1", "call_1", "launch", '▸ what: "a\\nrocket"', 1_763_703_600_000)
+ASKED = CardShown(
+    "question_1",
+    "May I run launch?",
+    (("", "launch"), ("", '▸ what: "a\\nrocket"')),
+    "",
+    card_asking(LAUNCH).buttons,
+    1_763_703_600_000,
+    "call_1",
+)
 
 
 async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
     """With the arguments as they may be shown; what is said beside the turns ends none."""
     rig.question = LAUNCH
-    assert await rig.console.open_question(HERE) == ASKED
-    assert await rig.console.open_question("console:elsewhere") is None
+    assert await rig.console.cards(HERE, ()) == [ASKED]
+    assert await rig.console.cards("console:elsewhere", ()) == []
     async with rig.console.watch(HERE) as events:
         for reply in (
             Reply("May I?", card=card_asking(LAUNCH)),
@@ -154,7 +161,7 @@ async def test_a_question_and_its_outcome_are_shown(rig: Rig) -> None:
         assert [await anext(events) for _ in range(3)] == [
             ASKED,
             Noticed("Only the person who asked can decide this."),
-            ApprovalSettled("question_1", "Allowed: launch."),
+            CardClosed("question_1", "Allowed: launch."),
         ]
 
 
@@ -186,19 +193,15 @@ async def test_a_poll_is_shown_before_the_answer(rig: Rig) -> None:
     )
 
 
-async def test_a_decision_is_accepted_for_the_open_question_alone(rig: Rig) -> None:
-    """Each press is an event of its own, by the person who talks here; the first counts, which the
-    turn sees to."""
-    assert not await rig.console.decide(HERE, "question_1", approved=True)
-    rig.question = LAUNCH
-    assert not await rig.console.decide(HERE, "question_2", approved=True)
-    assert await rig.console.decide(HERE, "question_1", approved=True, locale="ja-JP")
-    assert await rig.console.decide(HERE, "question_1", approved=False, locale="*")
-    (_, yes), (_, no) = rig.accepted
-    assert (yes.action, yes.target) == (APPROVE, "question_1")
-    assert (no.action, no.target) == (REJECT, "question_1")
-    assert (yes.message.author, no.message.author) == (
+async def test_a_press_is_accepted(rig: Rig) -> None:
+    """Each is an event of its own, by the person who talks here, in the language of the browser."""
+    await rig.console.press(HERE, VOTE, "poll_1:2", locale="ja-JP")
+    await rig.console.press(HERE, STOP, "", locale="*")
+    (_, vote), (_, stop) = rig.accepted
+    assert (vote.event, vote.action, vote.target) == ("action", VOTE, "poll_1:2")
+    assert (stop.event, stop.action, stop.target) == ("action", STOP, "")
+    assert (vote.message.author, stop.message.author) == (
         Author("conversation", locale="ja-JP"),
         Author("conversation"),
     )
-    assert yes.message.id != no.message.id
+    assert vote.message.id != stop.message.id

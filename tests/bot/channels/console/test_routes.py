@@ -11,8 +11,6 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import inbound
-from bot.channels.inbound import APPROVE
 from bot.features.polls.poll import VOTE, Poll
 from bot.live_events import Answered, AnswerText, TurnStarted
 from bot.pipeline.questions import Question
@@ -165,13 +163,12 @@ async def test_the_history_holds_what_the_page_shows(site: Site, client: httpx.A
             entry("scheduled_r1_2", "scheduled", "It is time."),
         ],
         "whole": True,
-        "asked": None,
         "cards": [],
     }
     newer = (await client.get(HERE, params={"after": "m4"})).json()
     assert (newer["messages"], newer["whole"]) == (response.json()["messages"][3:], False)
     nothing_new = await client.get(HERE, params={"after": "scheduled_r1_2"})
-    assert nothing_new.json() == {"messages": [], "whole": False, "asked": None, "cards": []}
+    assert nothing_new.json() == {"messages": [], "whole": False, "cards": []}
     assert (await client.get(HERE, params={"after": "forgotten"})).json() == response.json()
 
 
@@ -212,10 +209,6 @@ async def test_events_are_streamed_as_they_happen(site: Site, client: httpx.Asyn
     await site.watched(0)
 
 
-DECISIONS, STOP = f"{HERE}/decisions", f"{HERE}/stop"
-NO_DECISION = (
-    'Please send JSON: {"question": "…", "approved": true}, with Content-Type: application/json.'
-)
 LAUNCH = Question("question_1", "call_1", "launch", {"what": "rocket"}, until=AT)
 
 
@@ -223,72 +216,12 @@ async def test_an_open_question_comes_with_the_history(
     site: Site, client: httpx.AsyncClient
 ) -> None:
     """Whoever loads the page later is asked too."""
-    assert (await client.get(HERE)).json() == {
-        "messages": [],
-        "whole": True,
-        "asked": None,
-        "cards": [],
-    }
+    assert (await client.get(HERE)).json() == {"messages": [], "whole": True, "cards": []}
     site.questions["console:conversation"] = LAUNCH
-    assert (await client.get(HERE)).json()["asked"] == {
-        "type": "asked",
-        "question_id": "question_1",
-        "call_id": "call_1",
-        "tool": "launch",
-        "shown": "▸ what: rocket",
-        "until": AT,
-        "remarks": [],
-    }
-
-
-async def test_a_decision_is_accepted_while_the_question_is_open(
-    site: Site, client: httpx.AsyncClient
-) -> None:
-    """Afterwards it is said that it came too late."""
-    site.questions["console:conversation"] = LAUNCH
-    decision = {"question": "question_1", "approved": True}
-    accepted = await client.post(DECISIONS, json=decision, headers={"Accept-Language": "ja-JP"})
-    assert (accepted.status_code, accepted.json()) == (202, {})
-    arrival = await site.arrival()
-    assert (arrival.action, arrival.target) == (APPROVE, "question_1")
-    assert arrival.message.author == Author("conversation", locale="ja-JP")
-    site.questions.clear()
-    late = await client.post(DECISIONS, json=decision)
-    assert (late.status_code, late.json()) == (
-        409,
-        {"error": "This has been decided already, or it has expired."},
-    )
-    assert site.waiting == 0
-
-
-@pytest.mark.parametrize(
-    ("content", "media_type", "status"),
-    [
-        (b'{"question": "question_1"}', "application/json", 400),
-        (b'{"question": "question_1", "approved": "yes"}', "application/json", 400),
-        (b'{"question": "question_1", "approved": true}', "text/plain", 415),
-    ],
-)
-async def test_a_decision_that_is_none_is_refused(
-    site: Site, client: httpx.AsyncClient, content: bytes, media_type: str, status: int
-) -> None:
-    """Nothing but a plain yes or no to a question counts, and no form of another site can send
-    one."""
-    site.questions["console:conversation"] = LAUNCH
-    response = await client.post(DECISIONS, content=content, headers={"Content-Type": media_type})
-    assert (response.status_code, response.json()) == (status, {"error": NO_DECISION})
-    assert site.waiting == 0
-
-
-async def test_a_wish_to_stop_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
-    """It needs no words, but it needs to be JSON: no form of another site can send it."""
-    stopped = await client.post(STOP, json={})
-    assert (stopped.status_code, stopped.json()) == (202, {})
-    assert (await site.arrival()).action == inbound.STOP
-    refused = await client.post(STOP, content=b"{}", headers={"Content-Type": "text/plain"})
-    reported = {"error": "Please send JSON: {}, with Content-Type: application/json."}
-    assert (refused.status_code, refused.json()) == (415, reported)
-    assert site.waiting == 0
+    (card,) = (await client.get(HERE)).json()["cards"]
+    assert (card["key"], card["call_id"], card["until"]) == ("question_1", "call_1", AT)
+    assert card["rows"] == [["", "launch"], ["", "▸ what: rocket"]]
+    assert [button["value"] for button in card["buttons"]] == ["question_1"] * 2
 
 
 async def next_data(lines: AsyncIterator[str]) -> object:
@@ -314,12 +247,12 @@ ACTIONS = f"{HERE}/actions"
 
 async def test_a_vote_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
     """By the conversation's one person; what comes of it is shown live."""
-    assert (
-        await client.post(ACTIONS, json={"action": VOTE, "value": "poll_1:2"})
-    ).status_code == 202
+    vote = {"action": VOTE, "value": "poll_1:2"}
+    accepted = await client.post(ACTIONS, json=vote, headers={"Accept-Language": "ja-JP"})
+    assert (accepted.status_code, accepted.json()) == (202, {})
     arrival = await site.arrival()
     assert (arrival.action, arrival.target) == (VOTE, "poll_1:2")
-    assert arrival.message.author == Author("conversation")
+    assert arrival.message.author == Author("conversation", locale="ja-JP")
 
 
 @pytest.mark.parametrize(

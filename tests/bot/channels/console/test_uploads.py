@@ -154,18 +154,12 @@ async def no_history(conversation: str) -> list[Message]:
     return []
 
 
-async def no_question(conversation: str) -> None:
-    """Nothing is asked."""
-
-
 async def test_the_store_holds_a_file_for_its_conversation_until_it_is_forgotten(
     store: Store,
 ) -> None:
     """Another conversation that names it finds none; what is known of a person includes it."""
     uploads = StoredUploads(store.files)
-    console = Console(
-        take_nothing, LocalLive(), Reads(no_history, no_question), texts(), "en", uploads
-    )
+    console = Console(take_nothing, LocalLive(), Reads(no_history), texts(), "en", uploads)
     await uploads.keep(CHAT, "file_0001", Upload(PDF, b"%PDF-1"))
     assert await fetched(console, CHAT) == [b"%PDF-1"]
     assert await fetched(console, "console:another_one") == []
