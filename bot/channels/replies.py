@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -157,6 +157,10 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
     more_kept: bool = False
     may_be_reopened: bool = False
     deletes: tuple[str, ...] | None = None
+
+    def is_reopened_by(self, changed: Collection[str]) -> bool:
+        """Whether changes of these messages reopen its turn."""
+        return self.may_be_reopened and not set(self.answers).isdisjoint(changed)
 
     def in_parts(self, texts: Sequence[str]) -> list[Delivery]:
         """The delivery as several with these texts, none of them attempted.

@@ -23,6 +23,8 @@ FEATURES: tuple[str, ...] = (
     "feedback",
     "polls",
     "forgetting",
+    "edits",
+    "stop",
     "lists",
     "reminders",
     "memory",

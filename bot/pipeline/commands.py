@@ -34,7 +34,6 @@ class Commands:
         self._tools = services.tools
         self.table: dict[str, RunCommand] = {
             "help": self._help,
-            "stop": self._stop,
             **services.features.commands,
         }
 
@@ -87,11 +86,6 @@ class Commands:
 
     def _text(self, key: str, event: InboundEvent, **values: object) -> str:
         return self._services.sentence(key, event, **values)
-
-    async def _stop(self, context: CommandContext) -> Reply:
-        return self.sentence(
-            "apology.stopped" if context.ends_turn else "command.stop", context.event
-        )
 
     def _language(self, event: InboundEvent) -> str:
         return self._services.language(event)

@@ -221,8 +221,26 @@ class Feature:
             LeaseLost: another process does it.
         """
 
-    async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
-        """Make edits to what the feature keeps of messages, by their ids; None deletes one."""
+    async def begin_with_changes(self, lease: Lease, events: Sequence[InboundEvent]) -> bool:
+        """Look at the events with which a turn would begin; some change messages.
+
+        Returns:
+            Whether an earlier turn goes on in its place; then the events are in the inbox again.
+
+        Raises:
+            LeaseLost: nothing was done.
+        """
+        return False
+
+    async def change(
+        self, lease: Lease, edits: Mapping[str, Message | None], events: Sequence[InboundEvent]
+    ) -> None:
+        """Make edits of messages of earlier turns, by their ids, to what comes of them or is kept
+        of them besides the history; None deletes a message.
+
+        Args:
+            events: have brought the edits; none where the turn under way reads them later.
+        """
 
     def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
         """The model's text as people are to see it; None where nothing is sent.

@@ -186,10 +186,22 @@ class Features:
         for feature in self._by_hook["leave"]:
             await feature.leave(lease, event)
 
-    async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
+    async def begin_with_changes(self, lease: Lease, events: Sequence[InboundEvent]) -> bool:
+        """See ``Feature.begin_with_changes``."""
+        for feature in self._by_hook["begin_with_changes"]:
+            if await feature.begin_with_changes(lease, events):
+                return True
+        return False
+
+    async def change(
+        self,
+        lease: Lease,
+        edits: Mapping[str, Message | None],
+        events: Sequence[InboundEvent] = (),
+    ) -> None:
         """See ``Feature.change``."""
         for feature in self._by_hook["change"]:
-            await feature.change(conversation, edits)
+            await feature.change(lease, edits, events)
 
     def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
         """See ``Feature.edit_answer``."""

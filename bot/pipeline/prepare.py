@@ -28,7 +28,7 @@ from bot.pipeline.select import (
     wait_for_albums,
 )
 from bot.pipeline.services import Services
-from bot.pipeline.undelivered import read_undelivered, withdraw_answers
+from bot.pipeline.undelivered import read_undelivered
 from bot.safe_text.names import safe_name
 from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, Lease, entry_of
 from bot.store.keys import DAY_S, person_of
@@ -153,10 +153,7 @@ class InboundMessages:
     async def change_history(
         self, events: Sequence[InboundEvent], edits: Mapping[str, Message | None]
     ) -> None:
-        """Make edits to earlier turns. Where the channel can, an answer goes that was just given to
-        what is taken back.
-
-        A turn whose answer waits is reopened instead, if possible (``bot.pipeline.reopening``).
+        """Make edits to earlier turns, and have features make them to what came of these.
 
         Args:
             events: have brought the edits.
@@ -166,16 +163,11 @@ class InboundMessages:
         """
         if not edits:
             return
-        store, lease = self._services.store, self._lease
-        unsent = {message_id for message_id, new in edits.items() if new is None}
-        if unsent:
-            await withdraw_answers(store, lease, self._channel, unsent, events)
-        await rewrite(store, lease, lambda messages: apply_changes(messages, edits))
-        await self._services.features.change(lease.conversation, edits)
-        if unsent:
-            for dead_letter in await store.dead_letters.of(lease.conversation):
-                if dead_letter.names(*unsent):
-                    await store.dead_letters.discard(dead_letter)
+        # Features may need the history as it was.
+        await self._services.features.change(self._lease, edits, events)
+        await rewrite(
+            self._services.store, self._lease, lambda messages: apply_changes(messages, edits)
+        )
 
     async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:
         """Make messages for the model, with names, dates and references to pictures.

@@ -33,11 +33,10 @@ from bot.pipeline.journal import (
     readable_events,
 )
 from bot.pipeline.prepare import InboundMessages, index
-from bot.pipeline.reopening import reopen
 from bot.pipeline.select import ParsedEvent, parse, triage
 from bot.pipeline.services import Services
 from bot.pipeline.turn_entry import encode_turn
-from bot.pipeline.undelivered import nothing_to_say, withdraw_answers
+from bot.pipeline.undelivered import nothing_to_say
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import span
 from bot.telemetry.observed import OBSERVER, EventTaken
@@ -95,9 +94,9 @@ class TurnRunner:
         """
         if journalled.not_before:
             return journalled.not_before
-        if self._services.features.observers:
-            self._services.features.start_observing(lease.conversation, journalled.turn_id)
-        channel = self._services.channel(lease.conversation)
+        channel, features = self._services.channel(lease.conversation), self._services.features
+        if features.observers:
+            features.start_observing(lease.conversation, journalled.turn_id)
         if channel is None or journalled.starts > MAX_STARTS:
             reason = f"started {MAX_STARTS} times without getting on"
             if channel is None:
@@ -110,7 +109,8 @@ class TurnRunner:
             if journal.open_question is not None:
                 await self._decide(lease, channel, journalled, journal)
                 return None
-            if not journal.steps and await reopen(self._services, lease, channel, journal.events):
+            is_changed = not journal.steps and any(event.is_change for event in journal.events)
+            if is_changed and await features.begin_with_changes(lease, journal.events):
                 return None
             events, turn_id = journal.all_events, journalled.turn_id
             inbound = InboundMessages(self._services, lease, events, turn_id)
@@ -189,7 +189,7 @@ class TurnRunner:
             inbox = await read_waiting(self._store, lease.conversation)
             if unsent := {event.target for event in inbox if event.event == "unsent"}:
                 # The turn reads after the question that they are taken back.
-                await withdraw_answers(self._store, lease, channel, unsent)
+                await self._services.features.change(lease, dict.fromkeys(unsent))
             asked, until = journal.asked, waiting.until
             known = waiting.known - await self._run_others_commands(
                 lease, journalled, asked.question.asker_id

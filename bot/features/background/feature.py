@@ -23,6 +23,7 @@ from bot.pipeline.feature import Feature, TurnRequest
 from bot.pipeline.services import Services
 from bot.pipeline.transcript_text import name_of
 from bot.safe_text.names import json_line
+from bot.store import Lease
 from bot.store.keys import person_of
 from bot.texts import PLACEHOLDER
 from bot.transcript import BACKGROUND_ID, UNREADABLE, Author, Media, Message, Part, Text, encode
@@ -95,8 +96,11 @@ class Background(DeletesBackground):
         if author_id:
             await self._stored.withdraw(person_of(conversation, author_id), conversation)
 
-    async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
+    async def change(
+        self, lease: Lease, edits: Mapping[str, Message | None], events: Sequence[InboundEvent]
+    ) -> None:
         """Make edits to kept messages."""
+        conversation = lease.conversation
         for body in await self._stored.read(conversation):
             kept, edited = _read(body), b""
             if kept is None or kept.id not in edits:

@@ -19,16 +19,15 @@ from bot.pipeline.journal import (
 from bot.pipeline.select import CONVERSATION_DELETED
 from bot.pipeline.services import Services
 from bot.pipeline.undelivered import (
+    decode_delivery,
     read_stored,
     read_undelivered,
-    stays_without,
-    takes_back,
     taking_back,
     taking_back_each,
 )
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, OWN, SHARED, Lease, entry_of, holds
 from bot.store.keys import person_of
-from bot.transcript import Message, channel_of, encode, without_quotes
+from bot.transcript import UNREADABLE, Message, channel_of, encode, without_quotes
 
 # The kinds of journal entries that are inbound events.
 INBOUND = (ARRIVAL, CHANGE, CONTROL, ASIDE)
@@ -268,7 +267,7 @@ class Deletion:
             return Forgotten(1, deleted, await self._services.tools.forget(lease.conversation))
         theirs = []
         for raw in await read_stored(self._store, lease.conversation):
-            if holds(raw, author_id) and not stays_without(author_id, raw):
+            if holds(raw, author_id) and not _stays_without(author_id, raw):
                 theirs.append(raw)
         waiting = await read_undelivered(self._store, lease.conversation)
         shown = [one.delivery for one in waiting if one.raw in theirs]
@@ -283,7 +282,7 @@ class Deletion:
         if self._can_take_back(lease.conversation):
             undelivered = await read_undelivered(self._store, lease.conversation)
             waiting = [one.delivery for one in undelivered]
-            left += filter(takes_back, waiting)
+            left += [one for one in waiting if one.deletes is not None]
             left += taking_back_each(waiting)
             if whole:
                 left += await self._shown_by_turn(lease.conversation)
@@ -336,6 +335,17 @@ def _ids_of(author_id: str, messages: Iterable[Message]) -> tuple[list[str], lis
             if quote.author_id == author_id:
                 quoted.append(quote.id)
     return own, quoted
+
+
+def _stays_without(author_id: str, raw: bytes) -> bool:
+    """Whether a delivery stays when this person is forgotten: it deletes what was shown, or asks
+    another person, whose turn waits for the answer."""
+    try:
+        delivery = decode_delivery(raw)
+    except UNREADABLE:
+        return False
+    asks_another = bool(delivery.reply.awaited) and delivery.asker != author_id
+    return delivery.deletes is not None or asks_another
 
 
 def _is_by(body: bytes, author_id: str) -> bool:

@@ -16,7 +16,6 @@ from bot.pipeline.select import CANNED, parse
 from bot.pipeline.services import Services
 from bot.pipeline.undelivered import (
     Undelivered,
-    is_reopened_by,
     read_kept,
     read_outbox,
 )
@@ -188,7 +187,7 @@ class Fetches:
         for one in kept:
             if not await self._is_wanted(conversation, one, unsent):
                 continue
-            if is_reopened_by(one.delivery, changed):
+            if one.delivery.is_reopened_by(changed):
                 reopened += 1
             else:
                 wanted.append(one.delivery.id)

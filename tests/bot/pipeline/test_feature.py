@@ -19,13 +19,14 @@ from bot.pipeline.feature import AnsweredTurn, Feature, Outgoing, TurnRequest, T
 from bot.pipeline.features import Features
 from bot.pipeline.periodic import do_if_due
 from bot.pipeline.select import parse, triage
-from bot.store import Store
+from bot.store import Lease, Store
 from bot.tasks import run_beside
 from bot.telemetry.observed import EventTaken, EventUse, ObservedStep
 from bot.transcript import Author, Message, ToolResult
 from tests.bot.harness import HERE, texts, words
 from tests.waiting import until
 
+LEASE = Lease(HERE, "token", 1)
 REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
 TURN = AnsweredTurn(HERE, "t1", ())
 ANSWER = Delivery("d1", "t1", Reply("Hello", replaces="card"))
@@ -111,7 +112,9 @@ class Keeps(Feature):
     async def overheard(self, conversation: str) -> list[Message]:
         return [words(self.word, self.word)]
 
-    async def change(self, conversation: str, edits: Mapping[str, Message | None]) -> None:
+    async def change(
+        self, lease: Lease, edits: Mapping[str, Message | None], events: Sequence[InboundEvent]
+    ) -> None:
         self.changed += edits
 
     def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
@@ -127,7 +130,7 @@ async def test_what_features_keep_of_messages_is_one_list_and_changes_reach_each
     features = Features()
     features.install([one, other])
     assert [message.id for message in await features.overheard(HERE)] == ["one", "other"]
-    await features.change(HERE, {"m1": None})
+    await features.change(LEASE, {"m1": None})
     assert (one.changed, other.changed) == (["m1"], ["m1"])
     assert features.edit_answer("one, other", []) == ", "
     assert features.edit_answer("one", []) is None
@@ -262,7 +265,8 @@ async def test_without_features_everything_stays_as_it_is(store: Store) -> None:
         assert features.help(HERE, "en") == []
         assert (await features.overheard(HERE), features.greeting("hi", REQUEST.event)) == ([], [])
         assert features.edit_answer("Hello", []) == "Hello"
-        await features.change(HERE, {})
+        await features.change(LEASE, {})
+        assert not await features.begin_with_changes(LEASE, [REQUEST.event])
         assert await features.receive(HERE, REQUEST.event, []) is REQUEST.event
         assert (features.actions, features.commands, features.kept) == ({}, {}, {})
         assert await features.before_model(REQUEST, []) == []

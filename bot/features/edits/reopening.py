@@ -12,27 +12,21 @@ from collections.abc import Sequence
 import structlog
 
 from bot.agent.turn import RecordedResponse
-from bot.channels import Channel, Delivery, InboundEvent
+from bot.channels import Delivery, InboundEvent
+from bot.features.edits.withdrawal import asked_in
 from bot.pipeline.history import KEEP_TURNS, StoredTurn, Turns, read_turns
 from bot.pipeline.journal import RESPONSE, RESULT, readable_events
 from bot.pipeline.select import CONVERSATION_DELETED, parse
 from bot.pipeline.services import Services
-from bot.pipeline.undelivered import (
-    asked_in,
-    is_reopened_by,
-    read_undelivered,
-    taking_back,
-)
+from bot.pipeline.undelivered import read_undelivered, taking_back
 from bot.store import ARRIVAL, Lease, ReopenedTurn
 from bot.store.frames import Entry
-from bot.transcript import TurnRecord, encode, new_id
+from bot.transcript import TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
 
-async def reopen(
-    services: Services, lease: Lease, channel: Channel, events: Sequence[InboundEvent]
-) -> bool:
+async def reopen(services: Services, lease: Lease, events: Sequence[InboundEvent]) -> bool:
     """Reopen the oldest turn whose answer waits and of whose messages these events change some, one
     at a time; other changes wait for its end.
 
@@ -45,7 +39,7 @@ async def reopen(
     Raises:
         LeaseLost: nothing was done.
     """
-    store = services.store
+    store, channel = services.store, services.channels[channel_of(lease.conversation)]
     changed, unsent = set[str](), set[str]()
     for event in events:
         if event.event == CONVERSATION_DELETED:
@@ -54,11 +48,9 @@ async def reopen(
             changed.add(event.target)
         if event.event == "unsent":
             unsent.add(event.target)
-    if not changed:
-        return False
     waiting = await read_undelivered(store, lease.conversation)
     for _, answer in waiting:
-        if is_reopened_by(answer, changed):
+        if answer.is_reopened_by(changed):
             break
     else:
         return False
