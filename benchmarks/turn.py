@@ -32,7 +32,6 @@ from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
 from bot.pipeline.accept import Intake
 from bot.pipeline.history import read_history
-from bot.pipeline.journal import read_open_card
 from bot.pipeline.runner import build
 from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.client import Gemini
@@ -64,7 +63,7 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             agent = Agent(provider, tools, SYSTEM, metrics)
             texts = load()
             intake = Intake(store, process_later, SpokenCommands(texts), metrics)
-            reads = Reads(partial(read_history, store), partial(read_open_card, store, texts))
+            reads = Reads(partial(read_history, store))
             console = Console(intake, store.live, reads, texts, "en")
             runner = build(store, agent, {"console": console}, texts, metrics)
 
