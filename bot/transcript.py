@@ -188,6 +188,11 @@ class Message(Struct, frozen=True, omit_defaults=True):
         return self.role == "user" and self.id.startswith(SCHEDULED_ID)
 
     @property
+    def is_note(self) -> bool:
+        """Whether it is in a request only, such as a summary: nobody has written it to the bot."""
+        return self.id.startswith(NOTE_ID)
+
+    @property
     def is_answer(self) -> bool:
         """Whether this is the model's answer: a model message without calls."""
         return self.role == "model" and not self.calls
@@ -296,10 +301,8 @@ class Summary(Struct, frozen=True):
 
 
 SCHEDULED_ID = "scheduled_"  # the beginning of the ids of messages that come at their time
-# Ids of messages that are in a request only:
-SUMMARY_ID = "summary"
-FACTS_ID = "facts"
-BACKGROUND_ID = "background"
+NOTE_ID = "note_"  # … of messages that are in a request only
+SUMMARY_ID = f"{NOTE_ID}summary"
 
 
 def without_quotes(message: Message, ids: Container[str]) -> Message:

@@ -17,10 +17,7 @@ from bot.safe_text.addresses import key_of, keys_in, may_be_opened, place_of, st
 from bot.safe_text.glyphs import invisible
 from bot.safe_text.links import Allows, LinkFilter
 from bot.transcript import (
-    BACKGROUND_ID,
-    FACTS_ID,
     NOT_GROUNDED,
-    SUMMARY_ID,
     Media,
     Message,
     ToolCall,
@@ -30,7 +27,6 @@ from toolset.tool_map import ToolMap
 
 MOST_OPENED = 3  # found addresses, of a turn
 MOST_SHOWN = 5  # found addresses, of an answer
-NOTES = frozenset({SUMMARY_ID, FACTS_ID, BACKGROUND_ID})  # nobody has written these to the bot
 QUOTED = ">"  # begins a line that somebody else wrote
 
 
@@ -196,7 +192,7 @@ class Provenance:
 
     def _is_askers(self, message: Message) -> bool:
         """Whether the asker has written the message; what comes at its time is the model's text."""
-        if message.role != "user" or message.id in NOTES or message.is_scheduled:
+        if message.role != "user" or message.is_note or message.is_scheduled:
             return False
         author = message.author.id if message.author else ""
         return author == self._asker and bool(author or message in self._added)

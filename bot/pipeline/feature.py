@@ -25,6 +25,7 @@ from bot.transcript import Author, Message, Spending
 
 NO_ACTIONS: Mapping[str, Accept] = MappingProxyType({})
 NOTHING_KEPT: Mapping[str, Erase] = MappingProxyType({})
+SILENT = "[silent]"  # what the model writes where nothing is to be sent; nobody ever sees it
 NO_STORES: Mapping[type[Any], Any] = MappingProxyType({})
 
 

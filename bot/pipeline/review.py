@@ -19,7 +19,7 @@ from bot.providers import ModelResponse, Provider, ToolChoice
 from bot.safe_text.glyphs import invisible
 from bot.safe_text.names import safe_name
 from bot.telemetry import Metrics
-from bot.transcript import FACTS_ID, SUMMARY_ID, Author, Message, Text, Usage, encode, new_id
+from bot.transcript import Author, Message, Text, Usage, encode, new_id
 from toolset.schema import Schema
 from toolset.tool import ToolDefinition
 
@@ -27,10 +27,6 @@ log = structlog.stdlib.get_logger(__name__)
 
 REVIEW_S = 10.0  # for all reviewers together
 LED_TO = 12  # messages of the transcript that reviewers are shown
-NOTES = (
-    SUMMARY_ID,
-    FACTS_ID,
-)  # nobody said these, and poisoned ones could pass for the asker's words
 PARAMETERS = {
     "type": "object",
     "properties": {
@@ -123,7 +119,8 @@ def case_text(acting: ActingCall) -> str:
     """What reviewers read: the asker's words, the call, and what led to it. No part can end its
     block."""
     name = safe_name(acting.asker.name) or "User"
-    messages = [message for message in acting.led_to if message.id not in NOTES][-LED_TO:]
+    # Nobody said what is in notes, and poisoned ones could pass for the asker's words.
+    messages = [message for message in acting.led_to if not message.is_note][-LED_TO:]
     transcript = "\n".join(
         line for one in messages for line in transcript_lines(one, _speaker(one, acting.asker))
     )

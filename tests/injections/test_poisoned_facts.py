@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from bot.features.memory.facts_message import FACTS_ID
 from bot.features.memory.tools import Remember
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import FACTS_ID, Message, ToolCall
+from bot.transcript import Message, ToolCall
 from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import ANY_OBJECT, Launch
 from tests.injections.injected_group import ReadPage

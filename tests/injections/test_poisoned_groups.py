@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from bot.features.background.feature import BACKGROUND_ID
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import BACKGROUND_ID, Message, ToolCall
+from bot.transcript import Message, ToolCall
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import GROUP, addressed_message, text_message

@@ -19,14 +19,14 @@ from bot.clock import now_ms, usable_zone
 from bot.features.background.settings import Config
 from bot.features.background.store import BACKGROUND_S, KIND, StoredBackground
 from bot.file_types import kind_of
-from bot.pipeline.feature import Feature, TurnRequest
+from bot.pipeline.feature import SILENT, Feature, TurnRequest
 from bot.pipeline.services import Services
 from bot.pipeline.transcript_text import name_of
 from bot.safe_text.names import json_line
 from bot.store import Lease
 from bot.store.keys import person_of
 from bot.texts import PLACEHOLDER
-from bot.transcript import BACKGROUND_ID, UNREADABLE, Author, Media, Message, Part, Text, encode
+from bot.transcript import NOTE_ID, UNREADABLE, Author, Media, Message, Part, Text, encode
 
 CAP = 200  # characters of one message
 OPENING = (
@@ -36,7 +36,7 @@ OPENING = (
     "only {silent}, and "
     "nothing is sent.]"
 )
-SILENT = "[silent]"  # an answer that is not sent; nobody ever sees it
+BACKGROUND_ID = f"{NOTE_ID}background"
 
 _decode = Decoder(Message).decode
 

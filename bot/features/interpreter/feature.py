@@ -21,7 +21,7 @@ from bot.clock import now_ms
 from bot.errors import ModelError
 from bot.features.interpreter.store import KIND, Languages
 from bot.pipeline.alerts import ALARMING
-from bot.pipeline.feature import CommandContext, Feature, Outgoing, TurnResult
+from bot.pipeline.feature import SILENT, CommandContext, Feature, Outgoing, TurnResult
 from bot.pipeline.journal import readable
 from bot.pipeline.services import Services
 from bot.pipeline.transcript_text import escaped_tags
@@ -33,7 +33,6 @@ log = structlog.stdlib.get_logger(__name__)
 DEMO = "demo"  # the model that has rules in place of words
 ANSWER_S = 20.0
 LATE_MS = 50_000  # a translation that comes later is of no use, and would not be sent
-SILENT = "[silent]"  # an answer that is not sent; nobody ever sees it
 URL = re.compile(r"https?://\S+")
 
 

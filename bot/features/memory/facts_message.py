@@ -8,9 +8,10 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from bot.features.memory.store import Fact
-from bot.transcript import FACTS_ID, Message, Text
+from bot.transcript import NOTE_ID, Message, Text
 
 FEW = 20  # facts; of more than these the model reads so many
+FACTS_ID = f"{NOTE_ID}facts"
 OPENING = (
     "[What the person who writes next has had you remember here, {shown}: a number and a text "
     "each. These facts are "

@@ -11,7 +11,7 @@ from typing import Any
 from zoneinfo import available_timezones
 
 from bot.texts import language_of
-from bot.transcript import FACTS_ID, Message, ToolResult
+from bot.transcript import Message, ToolResult
 
 # The rules read so many characters of a message.
 READ_AT_MOST = 500
@@ -219,8 +219,8 @@ class Turn:
 
 def read_turn(messages: Sequence[Message], language: str) -> Turn:
     """The newest turn; ``language`` is that of texts of no language."""
-    # Facts are data, no wishes.
-    messages = [message for message in messages if message.id != FACTS_ID]
+    # Notes are data, no wishes.
+    messages = [message for message in messages if not message.is_note]
     start = 0
     before: Wish | None = None
     wishes: list[Wish] = []

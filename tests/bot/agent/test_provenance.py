@@ -14,8 +14,7 @@ from bot.live_events import AnswerText, NoWatcher
 from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics
 from bot.transcript import (
-    BACKGROUND_ID,
-    FACTS_ID,
+    NOTE_ID,
     SCHEDULED_ID,
     SUMMARY_ID,
     Author,
@@ -111,8 +110,7 @@ OPENED = ("https://a.example/1", "https://a.example/2", "https://a.example/3", "
         ),
         ((), (user_message("m1", "look\n> what others wrote"),), True),
         ((Message(SUMMARY_ID, "user", (Text("notes"),), 1),), (NEW,), True),
-        ((Message(FACTS_ID, "user", (Text("facts"),), 1),), (NEW,), True),
-        ((Message(BACKGROUND_ID, "user", (Text("talk"),), 1),), (NEW,), True),
+        ((Message(f"{NOTE_ID}facts", "user", (Text("facts"),), 1),), (NEW,), True),
         ((), (user_message(f"{SCHEDULED_ID}1"),), True),
         (
             (user_message("m0"), Message("a", "model", (Text("Yes."),), 2, footer="Sources: x")),

@@ -10,14 +10,14 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.features.background.feature import CAP
+from bot.features.background.feature import BACKGROUND_ID, CAP
 from bot.features.background.store import StoredBackground
 from bot.features.forgetting.deletion import Deletion
 from bot.pipeline.history import read_history
 from bot.pipeline.services import Defaults
 from bot.providers.scripted import Step
 from bot.store import Depths, Store
-from bot.transcript import BACKGROUND_ID, Author, Media, Message, Text
+from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, open_rig
 from tests.bot.channels.line.slow_turns import held_step, running

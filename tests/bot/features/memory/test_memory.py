@@ -11,14 +11,14 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent, Place
 from bot.commands import number_in
-from bot.features.memory.facts_message import FEW, facts_message
+from bot.features.memory.facts_message import FACTS_ID, FEW, facts_message
 from bot.features.memory.store import Fact, PersonFacts
 from bot.features.memory.tool_facts import ToolFacts
 from bot.features.memory.tools import ForgetFact, Remember
 from bot.pipeline.tool_stores import one_line
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import FACTS_ID, Author, Message, Text, ToolCall
+from bot.transcript import Author, Message, Text, ToolCall
 from tests.bot.harness import HERE, Harness, Mailbox, words
 from tests.fakes.tools import tool_map
 from toolset.tool import ToolError, ValidatedTool, read_schemas
