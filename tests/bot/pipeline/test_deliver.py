@@ -11,11 +11,13 @@ import structlog
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
-from bot.channels import AssertLease, Delivery, Reply
-from bot.errors import DeliverLater, TokenRefused
+from bot.channels import AssertLease, Delivery, KeptDelivery, Reply
+from bot.errors import DeliverLater, DeliverOnPress, TokenRefused
 from bot.pipeline.deliver import LONGEST_WAIT_S, TOKEN_WAIT_MS, reset_attempts
+from bot.pipeline.feature import Feature
 from bot.pipeline.history import read_history
-from bot.pipeline.undelivered import decode_delivery
+from bot.pipeline.services import Services
+from bot.pipeline.undelivered import decode_delivery, read_kept
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import digest_of, index_key
@@ -317,3 +319,34 @@ async def let_rest_be_over(store: Store) -> None:
     for raw in await store.outbox.read(HERE):
         await store.outbox.replace_head(lease, encode(replace(decode_delivery(raw), not_before=1)))
     await store.leases.release(lease)
+
+
+class Brings(Feature):
+    """Has the next delivery bring what only a press could."""
+
+    def __init__(self, services: Services) -> None:
+        self._store = services.store
+
+    def keeps(self, conversation: str, delivery: Delivery) -> bool:
+        return True
+
+    async def with_kept(self, conversation: str, delivery: Delivery) -> Delivery | None:
+        [(_, kept)] = await read_kept(self._store, conversation, delivery.asker)
+        brings = (KeptDelivery(conversation, kept.id),)
+        return replace(delivery, reply=Reply(f"{kept.reply.text} and more"), brings=brings)
+
+
+async def test_what_only_a_press_could_bring_is_kept_where_a_feature_brings_it(
+    store: Store,
+) -> None:
+    """Until another delivery has arrived with it; else it is a dead letter."""
+    for also in ([], [Brings]):
+        harness = Harness(store, [Step("One"), Step("Two")], also=also)
+        harness.box.failures = [DeliverOnPress("too late")]
+        await harness.receive("hi", f"m{len(also)}")
+        await harness.runner.process(HERE)
+    assert len(await store.dead_letters.read()) == len(await store.outbox.kept(HERE)) == 1
+    await harness.receive("more", "m2")
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["One and more"]
+    assert await store.outbox.kept(HERE) == []

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.errors import LeaseLost
-from bot.store import Bound, Lease, Store
+from bot.store import Lease, Store
 from bot.store.frames import ASIDE
 from bot.store.keys import KEPT, WORK_S
 from tests.bot.store.turns import key, leased
@@ -73,21 +73,3 @@ async def test_a_turn_is_told_that_something_is_kept(store: Store) -> None:
         found.append(turn and turn.keeps)
         await keep(store, lease, b"one")
     assert found == [False, True]
-
-
-async def test_no_more_presses_wait_than_may(store: Store) -> None:
-    """One that is turned away may be sent again."""
-    assert await store.outbox.post(HERE, "one", b"1", Bound(1))
-    assert not await store.outbox.post(HERE, "two", b"2", Bound(1))
-    lease = await leased(store, HERE)
-    await store.outbox.remove_head(lease)
-    assert await store.outbox.post(HERE, "two", b"2", Bound(1))
-
-
-async def test_no_more_presses_of_one_person_wait_than_may(store: Store) -> None:
-    """Those of others are taken."""
-    for name, is_taken in (("a1", True), ("a2", True), ("a3", False), ("b1", True)):
-        assert (
-            await store.outbox.post(HERE, name, name.encode(), Bound(9, name[:1].encode(), 2))
-            is is_taken
-        )

@@ -6,7 +6,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from bot.store import Depths, Store
+from bot.store import Bound, Depths, Store
 from bot.store.keys import DAY_S, DEAD_LETTERS, DEAD_S, WORK_S
 from tests.bot.store.turns import key, leased
 
@@ -82,3 +82,21 @@ async def test_a_notice_is_posted_once_and_makes_its_conversation_due(store: Sto
     assert await store.outbox.head(HERE) == b"one"
     await store.outbox.remove_head(lease)
     assert await store.outbox.head(HERE) == b"two"
+
+
+async def test_no_more_wait_than_may(store: Store) -> None:
+    """One that is turned away may be sent again."""
+    assert await store.outbox.post(HERE, "one", b"1", Bound(1))
+    assert not await store.outbox.post(HERE, "two", b"2", Bound(1))
+    lease = await leased(store, HERE)
+    await store.outbox.remove_head(lease)
+    assert await store.outbox.post(HERE, "two", b"2", Bound(1))
+
+
+async def test_no_more_of_one_kind_wait_than_may(store: Store) -> None:
+    """Others are taken."""
+    for name, is_taken in (("a1", True), ("a2", True), ("a3", False), ("b1", True)):
+        assert (
+            await store.outbox.post(HERE, name, name.encode(), Bound(9, name[:1].encode(), 2))
+            is is_taken
+        )

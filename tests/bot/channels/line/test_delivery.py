@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 
+from bot.channels.line.types import write_address
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable, TokenRefused
 from tests.bot.channels.line.rig import IN_GROUP, Rig, open_rig
 from tests.fakes.line import LineFake, Trouble
@@ -34,6 +35,20 @@ async def test_among_several_the_answer_quotes_the_question(fake: LineFake, rig:
     assert [message.get("quoteToken") for message in fake.sent[0].messages] == ["q", None]
     await rig.deliver("Hi!", rig.address(fake.token(), quote_token="q"), delivery_id="2")
     assert [message.get("quoteToken") for message in fake.sent[1].messages] == [None]
+
+
+async def test_the_first_45_seconds_of_a_token_are_the_answers(rig: Rig) -> None:
+    """Then it is left for a last message, until its minute is over."""
+    addresses = [write_address(rig.address("token", age_s)) for age_s in (0, 44, 45, 59, 60)]
+    found = [rig.line.validity(address) for address in addresses]
+    assert [one.left_s for one in found] == [45, 1, 0, -14, None]
+    assert ["token" in one.now for one in found] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("age_s", [50, 3_600])

@@ -8,13 +8,13 @@ import asyncio
 import pytest
 import structlog
 
-from bot.channels.line.types import data_of, write_address
+from bot.channels.line.types import data_of
 from bot.features.late_answers.fetches import FETCH, fetch_button
 from bot.pipeline.undelivered import read_kept
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.pipeline import open_pipeline
-from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE
 from tests.bot.channels.line.slow_turns import (
     held_step,
     question,
@@ -76,20 +76,6 @@ async def test_after_45_seconds_the_token_brings_a_button(
         )
         assert all(word in sent.texts[0] for word in words)
         assert sent.messages[0]["altText"] == words[0]
-
-
-async def test_the_first_45_seconds_of_a_token_are_the_answers(rig: Rig) -> None:
-    """Then it is the button's, until its minute is over."""
-    addresses = [write_address(rig.address("token", age_s)) for age_s in (0, 44, 45, 59, 60)]
-    found = [rig.line.validity(address) for address in addresses]
-    assert [one.left_s for one in found] == [45, 1, 0, -14, None]
-    assert ["token" in one.now for one in found] == [
-        True,
-        True,
-        False,
-        False,
-        False,
-    ]
 
 
 async def test_the_clock_runs_out_while_the_model_thinks(store: Store, fake: LineFake) -> None:

@@ -19,7 +19,6 @@ from bot.pipeline.turn import MAX_STARTS
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.store.clock import StoreClock
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.channels.line.pipeline import open_pipeline
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, open_rig
@@ -180,22 +179,6 @@ async def test_a_process_that_has_lost_its_turn_spends_no_token(
         async with asyncio.timeout(WAIT_S):
             await turn
         assert (fake.sent, await store.outbox.head(LATE_HERE)) == ([], None)
-
-
-async def test_the_clocks_are_compared_again_and_again(store: Store) -> None:
-    """A machine's clock may be set while Kaiwa runs."""
-    wrong_ms = 0
-
-    def local() -> int:
-        return wrong_ms
-
-    clock = StoreClock(local)
-    following = asyncio.create_task(clock.follow(store.now_ms, every_s=0.01))
-    await until(lambda: clock() > 1_000_000)
-    wrong_ms = 5_000_000
-    now = await store.now_ms()
-    await until(lambda: abs(clock() - now) < 60_000)
-    following.cancel()
 
 
 async def test_who_waits_behind_an_open_question_is_told(
