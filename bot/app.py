@@ -49,10 +49,10 @@ from bot.pipeline.journal import read_open_card
 from bot.pipeline.refusals import Refusals
 from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import ConversationRunner, build
-from bot.pipeline.services import ConversationSettings, Start
+from bot.pipeline.services import ConversationSettings, FindModel, Start
 from bot.pipeline.services import Services as ConversationServices
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
-from bot.providers.registry import open_models, open_reviewers
+from bot.providers.registry import Models, open_reviewers
 from bot.settings import Settings, config_beside
 from bot.store import FORMAT, Store, open_store
 from bot.store.embedded import Part, ValkeyServer, open_embedded
@@ -90,6 +90,7 @@ class ProcessServices:
     texts: Texts
     tools: ToolMap
     agent: Agent
+    models: FindModel
     reviewers: Reviewers
     shared: Path | None = None
 
@@ -170,18 +171,19 @@ async def open_services(
         tools = await stack.enter_async_context(open_tools(settings))
         await stack.enter_async_context(open_mcp(settings, tools, store.tool_pins))
         metrics = Metrics(shared)
-        provider = await stack.enter_async_context(open_models(settings, metrics))
+        models = await stack.enter_async_context(aclosing(Models(settings, metrics)))
         hooks = load_hooks(settings)
         agent = Agent(
-            provider,
+            models.find(settings.models),
             tools,
             persona(settings),
             metrics=metrics,
             max_tool_turns=settings.max_tool_turns,
             hooks=hooks,
+            rules=_prompt("data"),
         )
-        models = await stack.enter_async_context(open_reviewers(settings, metrics))
-        reviewers = Reviewers(models, _prompt("review"), metrics)
+        voters = await stack.enter_async_context(open_reviewers(settings, metrics))
+        reviewers = Reviewers(voters, _prompt("review"), metrics)
         yield ProcessServices(
             settings,
             store,
@@ -189,6 +191,7 @@ async def open_services(
             texts=load(),
             tools=tools,
             agent=agent,
+            models=models.find,
             reviewers=reviewers,
             shared=shared,
         )
@@ -244,6 +247,7 @@ async def open_runtime(
         *parts,
         alerts=alerts,
         reviewers=services.reviewers,
+        models=services.models,
         start=start,
         features=load_features(partial(config_beside, settings=settings)),
     )

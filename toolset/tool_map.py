@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from toolset.offer.rules import Rules
+from toolset.offer.rules import Rule, Rules
 from toolset.offer.search import FindTools
 from toolset.schema import shortened
 from toolset.tool import (
@@ -137,6 +137,17 @@ class ToolMap(Mapping[str, ValidatedTool]):
             self._views[number] = ToolMap(self.rules.rules[number].select(self._without_search()))
         return self._views[number]
 
+    def only(self, patterns: tuple[str, ...], acting: tuple[str, ...]) -> ToolMap:
+        """Those of them whose names match one of these patterns; calls of the acting ones are
+        high-risk."""
+        key = patterns, acting
+        if key not in self._views:
+            if len(self._views) == MOST_OFFERS:
+                self._views.clear()
+            rule = Rule(tools=patterns, risk=dict.fromkeys(acting, "high"))
+            self._views[key] = ToolMap(rule.select(self._without_search()))
+        return self._views[key]
+
     def replace(self, source: str, tools: Sequence[ValidatedTool]) -> None:
         """Offer these tools of a source, such as a server, in place of its earlier ones.
 
@@ -208,7 +219,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
 
     def _offer(self, tools: Mapping[str, ValidatedTool]) -> None:
         self._tools = dict(tools)
-        self._views: dict[int, ToolMap] = {}
+        self._views: dict[int | tuple[tuple[str, ...], tuple[str, ...]], ToolMap] = {}
         self._offers: dict[tuple[str, ...], tuple[ToolDefinition, ...]] = {}
         self.definitions = tuple(tool.definition for tool in tools.values())
         self._searched = _searched(tools.values())

@@ -6,8 +6,10 @@ This module knows no channel, no store and no vendor.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
+from copy import copy
 from functools import partial
 
 from msgspec.structs import asdict, replace
@@ -39,12 +41,50 @@ CANCELLED = "cancelled by the user"
 STOPPED = "somebody wanted it to end"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Configuration:
+    """What differs in a turn, as for a place or a person; what is not given is as usual.
+
+    Attributes:
+        persona: stands behind the system prompt, or in place of the usual persona in it.
+        provider: a model with its fallbacks.
+        tools: patterns (``toolset.offer.rules``) of names: of the tools that are on offer anyway,
+            these are.
+        acting: names of tools whose calls act here, whatever risk they have elsewhere.
+        max_tool_turns: rounds of tool calls, at most.
+    """
+
+    persona: str = ""
+    replaces_persona: bool = False
+    provider: Provider | None = None
+    tools: tuple[str, ...] = ("*",)
+    acting: tuple[str, ...] = ()
+    max_tool_turns: int = sys.maxsize
+
+    def then(self, other: Configuration) -> Configuration:
+        """Both, where the other one comes later: its model and its tools count, personas are added
+        to each other, the lower limit holds."""
+        personas = (self.persona, other.persona)[other.replaces_persona :]
+        return Configuration(
+            "\n\n".join(filter(None, personas)),
+            self.replaces_persona or other.replaces_persona,
+            other.provider or self.provider,
+            self.tools if other.tools == ("*",) else other.tools,
+            (*self.acting, *other.acting),
+            min(self.max_tool_turns, other.max_tool_turns),
+        )
+
+
+USUAL = Configuration()
+
+
 class Agent:
     """A model with tools.
 
     Args:
         system: the system prompt without the channel's style.
         max_tool_turns: rounds of tool calls before the model must answer without tools.
+        rules: the end of the system prompt, which no other persona takes the place of.
     """
 
     def __init__(
@@ -55,14 +95,30 @@ class Agent:
         metrics: Metrics,
         max_tool_turns: int = 10,
         hooks: Sequence[Hook] = (),
+        rules: str = "",
     ) -> None:
         self.provider = provider
         self.tools = tools
         self.system = system
         self.max_tool_turns = max_tool_turns
+        self._rules = rules
+        self._offer: tuple[tuple[str, ...], tuple[str, ...]] | None = None
         self._hooks = Hooks(hooks)
         self._metrics = metrics
         self._declarations = Declarations()
+
+    def configured(self, configuration: Configuration) -> Agent:
+        """The agent of a turn with what differs in it."""
+        if configuration == USUAL:
+            return self
+        agent, parts = copy(self), (self.system, configuration.persona)
+        if configuration.replaces_persona:
+            parts = configuration.persona, self._rules
+        agent.system = "\n\n".join(filter(None, parts))
+        agent.provider = configuration.provider or self.provider
+        agent.max_tool_turns = min(self.max_tool_turns, configuration.max_tool_turns)
+        agent._offer = configuration.tools, configuration.acting
+        return agent
 
     async def run(self, turn: Turn) -> Message | None:
         """Run a turn from its present state to its answer; None if all its user messages were taken
@@ -109,7 +165,8 @@ class Agent:
     def _tools_of(self, turn: Turn) -> ToolMap:
         """The tools of this place and person, as they are now: a server may list its tools anew
         during a turn."""
-        return self.tools.of_place(turn.context.conversation, turn.asker.id)
+        tools = self.tools.of_place(turn.context.conversation, turn.asker.id)
+        return tools.only(*self._offer) if self._offer else tools
 
     async def _ask_unless_changed(
         self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None

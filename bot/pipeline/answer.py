@@ -81,6 +81,7 @@ class Attempt:
 
     Attributes:
         quietly: show nothing of the answer before it is delivered.
+        agent: with what differs in this turn.
         history_changed: since the turn began.
         begun_at: ``time.monotonic()`` of the attempt.
     """
@@ -90,6 +91,7 @@ class Attempt:
     journalled: JournalledTurn
     inbound: InboundMessages
     quietly: bool
+    agent: Agent
     history_changed: bool = False
     begun_at: float = field(default_factory=time.monotonic)
 
@@ -157,14 +159,12 @@ class Answerer:
     def __init__(
         self,
         services: Services,
-        agent: Agent,
         window: HistoryWindow,
         cancellations: CancelRegistry,
         approvals: Approvals,
     ) -> None:
         self._services = services
         self._store = services.store
-        self._agent = agent
         self._window = window
         self._cancellations = cancellations
         self._approvals = approvals
@@ -190,7 +190,11 @@ class Answerer:
         view: AbstractAsyncContextManager[Watcher] = nullcontext(NoWatcher())
         if not attempt.quietly:
             view = channel.live_view(conversation, events[-1].address)
-        support = self._agent.provider.media
+        features = self._services.features
+        if features.configurers:
+            configuration = await features.configure(conversation, events[-1])
+            attempt.agent = attempt.agent.configured(configuration)
+        support = attempt.agent.provider.media
         read_text = partial(self._reader.read, events[0].author_id or conversation)
         async with (
             TurnMedia(self._file_bytes, channel, conversation, support, read_text) as media,
@@ -233,14 +237,14 @@ class Answerer:
                 with self._cancellations.track(turn.context.conversation, limit, restart) as run:
                     answer = await self._run(turn, attempt, media)
         except (TurnFailed, ModelError) as error:
-            return await self._apologise(turn, error.apology, error.cause)
+            return await self._apologise(turn, attempt.agent, error.apology, error.cause)
         except TimeoutError:
             if run.stopped:
-                return await self._apologise(turn, "stopped", STOPPED)
+                return await self._apologise(turn, attempt.agent, "stopped", STOPPED)
             return await self._apologise(
-                turn, "timed_out", f"the turn took longer than {TURN_S:.0f} s"
+                turn, attempt.agent, "timed_out", f"the turn took longer than {TURN_S:.0f} s"
             )
-        return self._reply(turn, answer) if answer else None
+        return self._reply(turn, attempt.agent, answer) if answer else None
 
     async def _run(self, turn: Turn, attempt: Attempt, media: TurnMedia) -> Message | None:
         """Run the agent, after what came before this attempt or in its beginning
@@ -256,7 +260,7 @@ class Answerer:
             turn.restore(RecordedResponse(answer, "end_turn"))
             return answer
         async with tell_of_waiting(self._services, attempt.lease, attempt.channel, inbound):
-            return await self._agent.run(turn)
+            return await attempt.agent.run(turn)
 
     def _restart(self, turn: Turn, inbound: InboundMessages, change: Change) -> None:
         """End the request to the model under way, if it was made without the change, which
@@ -290,7 +294,7 @@ class Answerer:
             time_zone=time_zone,
             watcher=watcher,
             load=media.load,
-            tool_choice=choice_in(asked, self._agent.tools),
+            tool_choice=choice_in(asked, attempt.agent.tools),
             commands=self._services.commands,
             tokens_left=await self._services.features.tokens_left(attempt.turn_id, request),
             stores=stores,
@@ -311,14 +315,14 @@ class Answerer:
         if isinstance(step, ApprovalDecision):
             inbound.note_decision(step)
 
-    async def _apologise(self, turn: Turn, failure: str, cause: str) -> Reply | None:
+    async def _apologise(self, turn: Turn, agent: Agent, failure: str, cause: str) -> Reply | None:
         log.warning("turn.apologised", apology=failure, cause=cause)
         if (alarm := ALARMING.get(failure)) is not None:
             await self._services.alerts.notice(alarm, cause)
         stopped = failure == "stopped"
         channel = self._services.channels[channel_of(turn.context.conversation)]
         shown = "".join(turn.unfinished).strip() if channel.abilities.streams else ""
-        await self._agent.close(turn, stopped=stopped)
+        await agent.close(turn, stopped=stopped)
         if stopped:
             await turn.check_inbox(certain=True)  # the apology answers the stop
         if turn.withdrawn:
@@ -331,13 +335,13 @@ class Answerer:
         turn.restore(RecordedResponse(own_message(apology), "end_turn"))
         return Reply(apology, failure="" if stopped else cause or failure)
 
-    def _reply(self, turn: Turn, answer: Message) -> Reply:
+    def _reply(self, turn: Turn, agent: Agent, answer: Message) -> Reply:
         """The answer as people see it; one without text where the model stays silent, as it may
         with background."""
         text = self._services.features.edit_answer(answer.text, turn.history)
         if text is None:
             return Reply("")
-        links = self._agent.provenance(turn).link_filter(turn.context.withheld)
+        links = agent.provenance(turn).link_filter(turn.context.withheld)
         if links and (safe := links.text(text)) != text:
             text = safe
             # Without the vendor's own form, so that the model reads what people have read.

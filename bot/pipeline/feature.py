@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from starlette.routing import BaseRoute
 
+from bot.agent.loop import Configuration
 from bot.channels import (
     Accept,
     ButtonCard,
@@ -266,6 +267,11 @@ class Feature:
             before: messages of the same turn.
         """
         return event
+
+    async def configure(self, conversation: str, event: InboundEvent) -> Configuration | None:
+        """What differs in a turn whose newest message is this one; None for nothing. A turn that
+        goes on in another process asks again."""
+        return None
 
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         """Note a step of a turn, before the next one is taken; never raises."""

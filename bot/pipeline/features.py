@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.routing import BaseRoute
 
+from bot.agent.loop import USUAL, Configuration
 from bot.channels import (
     Accept,
     ButtonCard,
@@ -51,6 +52,7 @@ class Features:
         self.unrecorded: set[str] = set()
         self.routes: list[BaseRoute] = []
         self.observers = self._by_hook["observe"]
+        self.configurers = self._by_hook["configure"]
         self._every: list[tuple[str, int, Work]] = []
         self._tool_stores: dict[type[Any], MakeStore] = {}
 
@@ -228,6 +230,14 @@ class Features:
             for feature in self._by_hook["receive"]:
                 event = await feature.receive(conversation, event, before)
         return event
+
+    async def configure(self, conversation: str, event: InboundEvent) -> Configuration:
+        """See ``Feature.configure``."""
+        found = USUAL
+        for feature in self.configurers:
+            if (given := await feature.configure(conversation, event)) is not None:
+                found = found.then(given)
+        return found
 
     def start_observing(self, conversation: str, turn_id: str) -> Observe:
         """Have features observe what is done from now on in this context."""

@@ -22,7 +22,7 @@ from bot.pipeline.features import Features
 from bot.pipeline.history import READ_TURNS, HistoryWindow
 from bot.pipeline.renewals import Renewals
 from bot.pipeline.review import Reviewers
-from bot.pipeline.services import ConversationSettings, Services, Start
+from bot.pipeline.services import ConversationSettings, FindModel, Services, Start
 from bot.pipeline.turn import TurnRunner
 from bot.store import JournalledTurn, Lease, Opened, Store
 from bot.telemetry import Metrics
@@ -179,6 +179,7 @@ def build(
     *,
     alerts: Alerts | None = None,
     reviewers: Reviewers | None = None,
+    models: FindModel | None = None,
     start: Start = leave_to_workers,
     features: Iterable[Callable[[Services], Feature]] = (),
 ) -> ConversationRunner:
@@ -188,6 +189,7 @@ def build(
         channels: all channels that are on, by name.
         alerts: given where channels raise alerts too.
         reviewers: None: people decide without votes.
+        models: None: whatever a feature names, there is the agent's.
         start: tells this process's worker of a conversation that is due.
         features: are made in this order.
     """
@@ -207,6 +209,7 @@ def build(
         policy=options.policy,
         reviewers=reviewers or Reviewers({}, "", metrics),
         features=Features(),
+        models=models or (lambda _names, _asker: agent.provider),
         start=start,
         tools=agent.tools,
     )

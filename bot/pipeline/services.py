@@ -24,6 +24,9 @@ from toolset.tool_map import ToolMap
 # Tells this process's worker of a conversation that is due, and the id of the person who waits for
 # an answer; empty if nobody does.
 Start = Callable[[str, str], None]
+# A model by its name, with its fallbacks after it, and the variable that names them; raises
+# SettingsError.
+FindModel = Callable[[tuple[str, ...], str], Provider]
 Mode = Literal["ask", "auto_reject", "auto_approve"]
 ReviewMode = Literal["advise", "veto", "decide"]
 UTC = Days("UTC")
@@ -129,6 +132,7 @@ class Services:
     policy: Policy
     reviewers: Reviewers
     features: Features
+    models: FindModel
     start: Start
     tools: ToolMap
 

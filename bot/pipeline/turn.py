@@ -73,7 +73,7 @@ class TurnRunner:
         self._agent = agent
         self._approvals = Approvals(services)
         self._commands = Commands(services)
-        self._answerer = Answerer(services, agent, window, cancellations, self._approvals)
+        self._answerer = Answerer(services, window, cancellations, self._approvals)
 
     async def take(
         self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False
@@ -114,7 +114,7 @@ class TurnRunner:
                 return None
             events, turn_id = journal.all_events, journalled.turn_id
             inbound = InboundMessages(self._services, lease, events, turn_id)
-            attempt = Attempt(lease, channel, journalled, inbound, quietly)
+            attempt = Attempt(lease, channel, journalled, inbound, quietly, self._agent)
             return await self._attempt(attempt, journal)
         except MessagesChanged:
             log.info("turn.restarted")

@@ -6,7 +6,7 @@ A new provider is a folder with an entry, and a line in ``PROVIDERS``.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from pydantic import BaseModel, SecretStr
@@ -31,19 +31,49 @@ PROVIDERS: Registry = (
 )
 
 
+class Models:
+    """Opens models by their names, each once."""
+
+    def __init__(
+        self, settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS
+    ) -> None:
+        self._settings = settings
+        self._metrics = metrics
+        self._registry = registry
+        self._opened: dict[str, Provider] = {}
+        self._found: dict[tuple[str, ...], Provider] = {}
+
+    def find(self, names: tuple[str, ...], asker: str = "") -> Provider:
+        """A model with its retries, and with its fallbacks, which are named after it.
+
+        Args:
+            asker: the variable that names them, where it is none of Kaiwa's own.
+
+        Raises:
+            SettingsError: a model has no provider, lacks a variable, or needs an SDK that is not
+                installed.
+        """
+        if names not in self._found:
+            for name in names:
+                if name not in self._opened:
+                    self._opened[name] = _open(self._settings, name, self._registry, asker)
+            models = [self._opened[name] for name in names]
+            self._found[names] = FallbackProvider(models, self._metrics)
+        return self._found[names]
+
+    async def aclose(self) -> None:
+        """Close the connections of all."""
+        for provider in self._opened.values():
+            await provider.aclose()
+
+
 @asynccontextmanager
 async def open_models(
     settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS
 ) -> AsyncIterator[Provider]:
-    """The chosen model with its retries and its fallbacks.
-
-    Raises:
-        SettingsError: a model has no provider, lacks a variable, or needs an SDK that is not
-            installed.
-    """
-    models = [_open(settings, name, registry) for name in settings.models]
-    async with aclosing(FallbackProvider(models, metrics)) as provider:
-        yield provider
+    """The chosen model with its retries and its fallbacks; raises as ``Models``."""
+    async with aclosing(Models(settings, metrics, registry)) as models:
+        yield models.find(settings.models)
 
 
 @asynccontextmanager
@@ -54,16 +84,12 @@ async def open_reviewers(
     vendor's own tools.
 
     Raises:
-        SettingsError: as ``open_models``.
+        SettingsError: as ``Models``.
     """
     # What reviewers read may be poisoned.
     settings = settings.model_copy(update={"server_tools": ()})
-    async with AsyncExitStack() as stack:
-        opened: dict[str, Provider] = {}
-        for name in dict.fromkeys(settings.reviewers):
-            model = FallbackProvider([_open(settings, name, registry)], metrics)
-            opened[name] = await stack.enter_async_context(aclosing(model))
-        yield opened
+    async with aclosing(Models(settings, metrics, registry)) as models:
+        yield {name: models.find((name,)) for name in settings.reviewers}
 
 
 @asynccontextmanager
@@ -89,7 +115,8 @@ def check_models(settings: Settings, registry: Registry = PROVIDERS) -> None:
     for entry in registry:
         _read(settings, entry)
     for name in settings.all_models:
-        _config(settings, name, _entry(settings, name, registry))
+        asker = settings.asker(name)
+        _config(settings, name, _entry(name, registry, asker), asker)
 
 
 def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[str]:
@@ -98,10 +125,10 @@ def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[st
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
-def _open(settings: Settings, name: str, registry: Registry) -> Provider:
-    entry = _entry(settings, name, registry)
-    config = _config(settings, name, entry)
-    asker = settings.asker(name)
+def _open(settings: Settings, name: str, registry: Registry, asker: str = "") -> Provider:
+    asker = asker or settings.asker(name)
+    entry = _entry(name, registry, asker)
+    config = _config(settings, name, entry, asker)
     try:
         limits = settings.max_output_tokens, settings.thinking_level
         options = Options(*limits, asker, server_tools=settings.server_tools)
@@ -116,16 +143,16 @@ def _open(settings: Settings, name: str, registry: Registry) -> Provider:
         raise SettingsError(asker, fix) from error
 
 
-def _entry(settings: Settings, name: str, registry: Registry) -> ProviderEntry[Any]:
+def _entry(name: str, registry: Registry, asker: str) -> ProviderEntry[Any]:
     entries = {entry.name: entry for entry in registry}
     if entry := entries.get(name.partition(":")[0]):
         return entry
     known = ", ".join(one for one in entries if one != "demo")
     fix = f"write demo or PROVIDER:MODEL, where PROVIDER is one of {known}"
-    raise SettingsError(settings.asker(name), fix)
+    raise SettingsError(asker, fix)
 
 
-def _config(settings: Settings, name: str, entry: ProviderEntry[Any]) -> BaseModel:
+def _config(settings: Settings, name: str, entry: ProviderEntry[Any], asker: str) -> BaseModel:
     """The variables of an entry, with those that the model needs."""
     config = _read(settings, entry)
     given = [getattr(config, variable.lower()) for variable in entry.needs]
@@ -133,7 +160,7 @@ def _config(settings: Settings, name: str, entry: ProviderEntry[Any]) -> BaseMod
         also = ""
         if len(entry.needs) > 1:
             also = f", or {entry.needs[1]} for a server of your own"
-        fix = f"{settings.asker(name)} asks for {name}; set this{also}, or name another model"
+        fix = f"{asker} asks for {name}; set this{also}, or name another model"
         raise SettingsError(entry.needs[0], fix)
     return config
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from bot.pipeline.questions import Question, card_of
 from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import build
 from bot.pipeline.services import ConversationSettings, Policy, Services
+from bot.providers import Provider
 from bot.providers.scripted import Scripted
 from bot.settings import NO_FIELDS
 from bot.store import Store
@@ -100,6 +102,7 @@ class Harness:
         also: Iterable[MakeFeature] = (),
         hooks: Sequence[Hook] = (),
         reviewers: Reviewers | None = None,
+        models: Mapping[str, Provider] = MappingProxyType({}),
         kind: type[Agent] = Agent,
     ) -> None:
         self.store = store
@@ -107,6 +110,7 @@ class Harness:
         self.model = Scripted(steps)
         self.metrics = Metrics()
         agent = kind(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
+        self.agent = agent
         options = ConversationSettings(
             policy=policy or Policy(),
             history_tokens=tokens,
@@ -116,7 +120,12 @@ class Harness:
         catalogue, channels = texts(), {self.box.name: self.box}
         parts = store, agent, channels, catalogue, self.metrics, options
         features = [*features_with(settings), *also]
-        self.runner = build(*parts, reviewers=reviewers, features=features)
+        self.runner = build(
+            *parts,
+            reviewers=reviewers,
+            models=lambda names, _asker: models.get(names[0], self.model),
+            features=features,
+        )
         services = self.runner.services
         self.intake = Intake(
             store, process_later, services.commands, self.metrics, services.features

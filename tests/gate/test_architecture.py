@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
+from bot.pipeline.feature import Feature
 from tests.project import ROOT, files
 
 ROW = re.compile(r"^\| `(bot[\w/]*)` \| ((?:`\w+` ?)+)\|", re.MULTILINE)
@@ -31,6 +32,13 @@ def test_the_map_is_the_tree() -> None:
         if path.stem != "__init__" and not is_folder_of_many:
             found[path.parent.relative_to(ROOT).as_posix()].add(path.stem)
     assert mapped == found
+
+
+def test_the_recipe_of_a_feature_names_every_hook() -> None:
+    """By when it is called."""
+    recipe = (ROOT / "docs/architecture.md").read_text("utf-8").partition("**A feature**")[2]
+    hooks = {name for name in (*vars(Feature), *Feature.__annotations__) if name[0] != "_"}
+    assert {name for name in hooks if f"`{name}`" not in recipe} == set()
 
 
 def test_few_modules_stand_flat() -> None:

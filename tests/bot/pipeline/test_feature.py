@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from bot.agent.loop import USUAL, Configuration
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
@@ -215,6 +216,25 @@ async def test_work_that_fails_or_takes_too_long_keeps_no_other_from_coming(stor
     ]
 
 
+class Persona(Feature):
+    """Has one in its place."""
+
+    def __init__(self, place: str, persona: str) -> None:
+        self._place, self._persona = place, persona
+
+    async def configure(self, conversation: str, event: InboundEvent) -> Configuration | None:
+        return Configuration(self._persona) if conversation == self._place else None
+
+
+async def test_a_later_feature_adds_to_what_an_earlier_one_configures() -> None:
+    """Where none has anything, all is as usual."""
+    features = Features()
+    features.install([Persona(HERE, "One."), Persona("there", "Two."), Persona(HERE, "Three.")])
+    found = await features.configure(HERE, REQUEST.event)
+    assert found == Configuration("One.\n\nThree.")
+    assert await features.configure("elsewhere", REQUEST.event) is USUAL
+
+
 class Sees(Feature):
     """Observes all turns."""
 
@@ -273,7 +293,7 @@ async def test_without_features_everything_stays_as_it_is(store: Store) -> None:
         assert await features.overview(HERE, REQUEST.event) == []
         assert features.announce(REQUEST.event) is None
         assert await features.after_turn(HERE, REQUEST.event, failed=True) == []
-        assert not features.observers
+        assert (features.observers, features.configurers) == ([], [])
         assert (features.routes, features.services(store)) == ([], [])
         assert not await features.delete_kept(HERE, REQUEST.event, "delete", "1")
         assert features.unrecorded == set()

@@ -62,9 +62,11 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     assert lease is not None
     await store.journal.begin(lease, "turn_1")
     journalled = JournalledTurn("turn_1", 1, [], is_resumed=True)
-    services = Harness(store, []).runner.services
+    harness = Harness(store, [])
+    services = harness.runner.services
     inbound = Unread(services, lease)
-    attempt = Attempt(lease, services.channels["mailbox"], journalled, inbound, quietly=True)
+    box = services.channels["mailbox"]
+    attempt = Attempt(lease, box, journalled, inbound, quietly=True, agent=harness.agent)
     ports = ConversationPorts(services, attempt, Approvals(services), NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from bot.errors import SettingsError
 from bot.providers import Provider
 from bot.providers.registry import (
     PROVIDERS,
+    Models,
     check_models,
     model_secrets,
     open_model,
@@ -204,3 +206,15 @@ def test_a_missing_module_of_our_own_is_no_missing_sdk(tmp_path: Path) -> None:
     """Something is broken then, and nothing an operator could install."""
     with pytest.raises(AssertionError, match=r"No module named|halted; None in sys\.modules"):
         opened(tmp_path, "aiohttp", MODEL="ollama:qwen3")
+
+
+async def test_models_are_opened_once_under_whatever_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wrong name is said with the variable that has it."""
+    for variable, value in EVERY_KEY.items():
+        monkeypatch.setenv(variable, value)
+    async with aclosing(Models(load(), Metrics())) as models:
+        alone = models.find(("ollama:a",))
+        assert models.find(("ollama:a",)) is alone
+        assert models.find(("ollama:a", "demo")).model == "a"
+        with pytest.raises(SettingsError, match=r"^PLACES: write demo or PROVIDER:MODEL"):
+            models.find(("nobody:a",), "PLACES")

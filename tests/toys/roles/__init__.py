@@ -1,0 +1,1 @@
+"""Roles: in some places the bot is somebody else."""
