@@ -22,6 +22,7 @@ from bot.live_events import AnswerText, ToolStarted, TurnStarted
 from bot.pipeline.questions import Question
 from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.fetching import fetched
+from tests.bot.channels.post_box import ROOM, PostBox
 from tests.bot.harness import card_asking, ours
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.live import LocalLive
@@ -68,7 +69,14 @@ async def slack() -> AsyncIterator[Channel]:
         yield channel
 
 
+@asynccontextmanager
+async def postbox() -> AsyncIterator[Channel]:
+    yield PostBox()
+
+
+IN_MEMORY = ("console", "postbox")  # a platform that is never away
 CHANNELS = {
+    "postbox": (postbox, ROOM, ""),
     "console": (console, "console:conversation", ""),
     "line": (
         line,
@@ -151,7 +159,7 @@ async def test_a_delivery_to_a_platform_that_is_away_waits(
     name, opened, conversation, address = case
     delivery = Delivery("turn_1_1", "turn_1", Reply("Hello"), address, attempts=1)
     async with opened() as channel:
-        if name == "console":
+        if name in IN_MEMORY:
             await channel.deliver(conversation, delivery, ours)
             return
         with pytest.raises(DeliverLater) as later:
@@ -178,7 +186,7 @@ async def test_what_belongs_to_an_approval_is_delivered_or_waits(
     name, opened, conversation, address = case
     delivery = Delivery("question_1", "turn_1", OF_APPROVALS[what], address, attempts=1)
     async with opened() as channel:
-        if name == "console" or what != "a question":
+        if name in IN_MEMORY or what != "a question":
             with suppress(DeliverLater):
                 await channel.deliver(conversation, delivery, ours)
             return

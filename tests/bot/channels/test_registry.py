@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import httpx
 import pytest
 from pydantic import BaseModel, SecretStr
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from bot import app
 from bot.channels import Channel, Host, InboundEvent, Recipient
@@ -26,32 +23,13 @@ from bot.checks import CheckResult
 from bot.errors import SettingsError
 from bot.ops.startup import start_report
 from bot.settings import Settings, load
-from bot.transcript import Author, Message, Text
 from bot.worker import ChatWorker
-from tests.bot.harness import Mailbox, texts
+from tests.bot.channels.post_box import ROOM, PostBox
+from tests.bot.harness import texts
 from tests.fakes.kv import LocalKeyValue
 from tests.waiting import until
 
 OFF = CheckResult("off", "Post box", "off", "set POSTBOX_TOKEN to turn it on")
-
-
-class PostBox(Mailbox):
-    """A channel in memory, with a webhook that takes plain text."""
-
-    name = "postbox"
-
-    def __init__(self, host: Host) -> None:
-        super().__init__()
-        self._accept = host.accept
-
-    def routes(self) -> Sequence[BaseRoute]:
-        return (Route("/webhooks/postbox", self._take, methods=["POST"]),)
-
-    async def _take(self, request: Request) -> Response:
-        words = (await request.body()).decode()
-        message = Message("message-1", "user", (Text(words),), 1, Author("user-1"))
-        await self._accept("postbox:room-1", InboundEvent(message))
-        return Response()
 
 
 class PostBoxPackage:
@@ -119,7 +97,7 @@ async def test_a_channel_that_the_registry_alone_names_answers(
 ) -> None:
     """From its webhook through a turn to its delivery."""
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
-    worker = ChatWorker("postbox:room-1")
+    worker = ChatWorker(ROOM)
     async with AsyncExitStack() as stack:
         services = await stack.enter_async_context(app.open_services(settings, settings.store_url))
         runtime = await stack.enter_async_context(
