@@ -43,9 +43,9 @@ from bot.pipeline.media import TurnMedia
 from bot.pipeline.prepare import InboundMessages
 from bot.pipeline.select import parse
 from bot.pipeline.services import Services
-from bot.pipeline.sources import source_lists
 from bot.pipeline.waiting import tell_of_waiting
 from bot.safe_text.links import LinkFilter
+from bot.safe_text.sources import source_lists
 from bot.store import JournalledTurn, Lease
 from bot.texts import language_for, language_of
 from bot.transcript import (

@@ -24,7 +24,7 @@ from bot.pipeline.alerts import ALARMING
 from bot.pipeline.feature import SILENT, CommandContext, Feature, Outgoing, TurnResult
 from bot.pipeline.journal import readable
 from bot.pipeline.services import Services
-from bot.pipeline.transcript_text import escaped_tags
+from bot.safe_text.transcript import escaped_tags
 from bot.texts import LETTER, PLACEHOLDER
 from bot.transcript import Message, Spending, Text, new_id
 

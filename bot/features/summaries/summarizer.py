@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from bot.agent.single_request import read_response
 from bot.clock import now_ms
 from bot.errors import TryAgain
-from bot.pipeline.transcript_text import escaped, transcript_lines
 from bot.providers import ModelResponse, Provider
+from bot.safe_text.transcript import escaped, transcript_lines
 from bot.telemetry import Metrics
 from bot.transcript import Message, Text, new_id
 

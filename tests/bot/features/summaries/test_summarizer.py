@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.features.summaries.summarizer import Summarizer
-from bot.pipeline.transcript_text import MESSAGE_CAP, RESULT_CAP
 from bot.providers.scripted import Scripted, Step
+from bot.safe_text.transcript import MESSAGE_CAP, RESULT_CAP
 from bot.telemetry import Metrics
 from bot.transcript import Author, Media, Message, Text, ToolCall, ToolResult
 
