@@ -102,7 +102,7 @@ class Agent:
         self.system = system
         self.max_tool_turns = max_tool_turns
         self._rules = rules
-        self._offer: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+        self._configuration = USUAL
         self._hooks = Hooks(hooks)
         self._metrics = metrics
         self._declarations = Declarations()
@@ -117,7 +117,7 @@ class Agent:
         agent.system = "\n\n".join(filter(None, parts))
         agent.provider = configuration.provider or self.provider
         agent.max_tool_turns = min(self.max_tool_turns, configuration.max_tool_turns)
-        agent._offer = configuration.tools, configuration.acting
+        agent._configuration = configuration
         return agent
 
     async def run(self, turn: Turn) -> Message | None:
@@ -166,7 +166,8 @@ class Agent:
         """The tools of this place and person, as they are now: a server may list its tools anew
         during a turn."""
         tools = self.tools.of_place(turn.context.conversation, turn.asker.id)
-        return tools.only(*self._offer) if self._offer else tools
+        given = self._configuration
+        return tools if given is USUAL else tools.only(given.tools, given.acting)
 
     async def _ask_unless_changed(
         self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None

@@ -76,8 +76,11 @@ class Features:
 
     def services(self, store: Store) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs beside the workers of a process: each ``run``, and all of ``every``."""
+        services: list[Callable[[], Coroutine[Any, Any, None]]]
         services = [feature.run for feature in self._by_hook["run"]]
-        return services + [partial(repeat, store, *work) for work in self._every]
+        for name, seconds, work in self._every:
+            services.append(partial(repeat, store, name, seconds, work))
+        return services
 
     def find_store(self, request: TurnRequest) -> FindStore:
         """What a turn's tools ask for their stores, see ``Feature.tool_stores``; each is made once
