@@ -39,6 +39,13 @@ from toolset.tool_map import ToolMap
 HERE = "mailbox:room-0001"
 SHOWN_AT, WRITTEN_AT = 1_000, 10_000  # a question, and what people write when they have read it
 UTC = Days("UTC")
+UNLIMITED = {
+    "daily_token_limit": 0,
+    "daily_user_tokens": 0,
+    "daily_user_messages": 0,
+    "daily_conversation_tokens": 0,
+    "daily_conversation_messages": 0,
+}
 ASKING = "bot.features.summaries"
 MakeFeature = Callable[[Services], Feature]
 
@@ -150,7 +157,7 @@ class Harness:
 def features_with(settings: Mapping[str, Any]) -> list[MakeFeature]:
     """The features without those that ask the model by themselves, which would take its next
     step."""
-    features = load_features(lambda config: config.model_validate(settings))
+    features = load_features(lambda config: config.model_validate({**UNLIMITED, **settings}))
     return [one for one in features if not one.__module__.startswith(ASKING)]
 
 

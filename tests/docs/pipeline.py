@@ -30,6 +30,7 @@ from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import ToolCall
 from bot.web.files import SignedFiles
+from tests.bot.harness import UNLIMITED
 from tests.docs.model import FILES, Model, Rule, Wait
 from tests.docs.tools.book_room import BookRoom
 from tests.docs.tools.invite import Invite
@@ -119,7 +120,7 @@ async def open_pipeline(
         agent = Agent(model, _tools(tool_http, fakes), "SYSTEM", metrics, hooks=[Seen(talk.wait)])
         options = ConversationSettings(defaults)
         parts = store, agent, channels, catalogue, metrics, options
-        features = load_features(lambda config: config.model_validate(settings))
+        features = load_features(lambda config: config.model_validate({**UNLIMITED, **settings}))
         runner = build(*parts, start=start, features=features)
         accept = Intake(
             store,

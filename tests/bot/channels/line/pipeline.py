@@ -25,7 +25,7 @@ from bot.store import Store
 from bot.telemetry import Metrics
 from bot.transcript import Message
 from tests.bot.channels.line.rig import line_config
-from tests.bot.harness import texts
+from tests.bot.harness import UNLIMITED, texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import JSON, webhook
 from tests.fakes.tools import Echo, tool_map
@@ -124,7 +124,7 @@ async def open_pipeline(
         options,
         reviewers=reviewers,
         start=start,
-        features=load_features(lambda config: config.model_validate(settings)),
+        features=load_features(lambda config: config.model_validate({**UNLIMITED, **settings})),
     )
     accept = Intake(store, start, spoken, metrics, runner.services.features)
     may_use = runner.services.features.may_use

@@ -25,6 +25,7 @@ from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from tests.bot.channels.slack.rig import QUICK, slack_config, slack_host
+from tests.bot.harness import UNLIMITED
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_body, signed
 from tests.fakes.slack_rules import JSON
@@ -66,7 +67,7 @@ class SlackPipeline:
             options,
             reviewers=reviewers,
             start=self._start,
-            features=load_features(lambda config: config()),
+            features=load_features(lambda config: config.model_validate(UNLIMITED)),
         )
         features = self.runner.services.features
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, features)

@@ -14,16 +14,9 @@ from bot.pipeline.services import Services
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
-from tests.bot.harness import HERE, Harness
+from tests.bot.harness import HERE, UNLIMITED, Harness
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp()
-UNLIMITED = {
-    "daily_token_limit": 0,
-    "daily_user_tokens": 0,
-    "daily_user_messages": 0,
-    "daily_conversation_tokens": 0,
-    "daily_conversation_messages": 0,
-}
 
 
 @dataclass

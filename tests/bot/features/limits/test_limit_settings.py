@@ -7,7 +7,7 @@ import pytest
 from bot.errors import SettingsError
 from bot.features.limits.settings import Config
 from bot.settings import config_beside, load
-from tests.bot.features.limits.budgets_harness import UNLIMITED
+from tests.bot.harness import UNLIMITED
 
 
 def test_limits_are_on_and_can_be_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
