@@ -49,9 +49,7 @@ class Commands:
         return await self.table[name](dataclasses.replace(context, event=event))
 
     def sentence(self, key: str, event: InboundEvent, **values: object) -> Reply:
-        """A sentence of the catalogue as a reply; the help also lists the tools' commands."""
-        if key == "command.help":
-            return self._help_about(event, self._tools)
+        """A sentence of the catalogue as a reply."""
         text = self._text(key, event, **values)
         if not key.endswith(".greeting"):
             return Reply(text)
@@ -60,19 +58,14 @@ class Commands:
 
     async def _help(self, context: CommandContext) -> Reply:
         conversation, event = context.lease.conversation, context.event
-        tools = self._tools.of_place(conversation, event.author_id)
-        lines = self._services.features.help(conversation, self._language(event))
-        return self._help_about(event, tools, platform_of(conversation), lines)
-
-    def _help_about(
-        self, event: InboundEvent, tools: ToolMap, platform: str = "", more: Sequence[str] = ()
-    ) -> Reply:
-        text = "\n".join((self._text("command.help", event), *more))
-        if words := command_words(tools, language := self._language(event)):
-            own = f"command.tools_{platform}"  # where no message may begin with a slash
-            key = own if own in self._services.texts.sentences[language] else "command.tools"
-            text = f"{text}\n{self._services.texts.get(key, language, commands=' '.join(words))}"
-        return Reply(text, buttons=self._suggestions(SUGGESTED, event))
+        texts, language = self._services.texts, self._language(event)
+        lines = [self._text("command.help", event), *texts.table("help", language).values()]
+        lines += self._services.features.help(conversation, language)
+        if words := command_words(self._tools.of_place(conversation, event.author_id), language):
+            own = f"command.tools_{platform_of(conversation)}"  # where no message may begin with /
+            key = own if own in texts.sentences[language] else "command.tools"
+            lines.append(texts.get(key, language, commands=" ".join(words)))
+        return Reply("\n".join(lines), buttons=self._suggestions(SUGGESTED, event))
 
     def _suggestions(self, names: Sequence[str], event: InboundEvent) -> tuple[Button, ...]:
         """Buttons that say what people may ask."""

@@ -188,7 +188,8 @@ class Feature:
         return True
 
     def help(self, conversation: str, language: str) -> str:
-        """A line of the answer to /help there; may be empty."""
+        """A line of the answer to /help that depends on the conversation; may be empty. Other lines
+        are the table ``help`` of ``texts.toml``."""
         return ""
 
     async def overhear(self, conversation: str, event: InboundEvent) -> bool:

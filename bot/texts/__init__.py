@@ -54,7 +54,7 @@ def load() -> Texts:
     """Read the catalogue that comes with the package."""
     here, features = files(__package__), files("bot.features")
     sentences = {one: _flat(_read(here / f"{one}.toml")) for one in LANGUAGES}
-    for feature in features.iterdir():
+    for feature in sorted(features.iterdir(), key=lambda folder: folder.name):
         if (own := feature / "texts.toml").is_file():
             for language, tables in _read(own).items():
                 sentences[language] |= _flat(tables)

@@ -31,8 +31,8 @@ ANSWER, SORRY = (
 )
 CALL_HOME = "⏰ Call home\n(Planned for 1970-01-01 00:00.)"
 RESET = (
-    "Done: I have deleted this conversation. Memory, lists and reminders stay. What shall we talk "
-    "about?"
+    "Done: I have deleted this conversation. All else that I keep for you stays. What shall we "
+    "talk about?"
 )
 
 # A scenario, what is answered, and what is remembered.
