@@ -10,7 +10,7 @@ from bot.channels import APPROVE, REJECT, STOP, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
-from bot.pipeline.cancellation import CHANGES, TOPIC, Change
+from bot.pipeline.cancellation import TOPIC, Interrupt
 from bot.pipeline.features import NO_FEATURES, Features
 from bot.pipeline.select import (
     CANNED,
@@ -101,12 +101,11 @@ class Intake:
 
     async def _tell_turn(self, conversation: str, parsed: ParsedEvent) -> None:
         """Tell the process that has the lease, whichever it is, what concerns a turn under way."""
-        if parsed.is_stop:
-            await self._store.live.publish(TOPIC, conversation.encode())
-        elif parsed.event.is_change:
-            event = parsed.event
-            change = Change(conversation, event.target, event.message.id, event.event == "unsent")
-            await self._store.live.publish(CHANGES, encode(change))
+        event = parsed.event
+        if parsed.is_stop or event.is_change:
+            is_unsent = event.event == "unsent"
+            interrupt = Interrupt(conversation, event.message.id, event.target, is_unsent)
+            await self._store.live.publish(TOPIC, encode(interrupt))
 
     async def _overhear(self, conversation: str, event: InboundEvent) -> bool:
         async with translate_errors(ANSWER_S):  # the webhook's sender waits

@@ -32,7 +32,7 @@ from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.pipeline.alerts import ALARMING
 from bot.pipeline.approvals import Approvals
 from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
-from bot.pipeline.cancellation import CancelRegistry, Change
+from bot.pipeline.cancellation import CancelRegistry, Interrupt
 from bot.pipeline.commands import choice_in
 from bot.pipeline.feature import AnsweredTurn, Outgoing, TurnRequest, TurnResult
 from bot.pipeline.file_text import FileReader
@@ -262,7 +262,7 @@ class Answerer:
         async with tell_of_waiting(self._services, attempt.lease, attempt.channel, inbound):
             return await attempt.agent.run(turn)
 
-    def _restart(self, turn: Turn, inbound: InboundMessages, change: Change) -> None:
+    def _restart(self, turn: Turn, inbound: InboundMessages, change: Interrupt) -> None:
         """End the request to the model under way, if it was made without the change, which
         counts."""
         if change.event_id not in inbound.changes and (change.is_unsent or inbound.may_be_edited):

@@ -1,4 +1,4 @@
-"""Turns under way in this process, so that a stop or a changed message reaches them at once."""
+"""Turns under way in this process, so that a stop or a change of a message reaches them at once."""
 
 from __future__ import annotations
 
@@ -15,23 +15,26 @@ from bot.errors import StoreUnavailable
 from bot.store import Store
 from bot.tasks import run_beside
 
-# Topics of messages between processes:
-TOPIC = "stop"  # a conversation's id is the message
-CHANGES = "changes"  # a ``Change`` is the message
+TOPIC = "turns"  # of messages between processes, which are an ``Interrupt`` each
 LISTEN_AGAIN_S = 1.0
 MISSED_S = 5.0
 
 
-class Change(Struct, frozen=True):
-    """Event ``event_id`` in the inbox edits a message or, if ``is_unsent``, takes it back."""
+class Interrupt(Struct, frozen=True):
+    """An event in a conversation's inbox concerns the turn under way.
+
+    Attributes:
+        message_id: the message that it edits or, if ``is_unsent``, takes back; empty: it stops the
+            turn.
+    """
 
     conversation: str
-    message_id: str
     event_id: str
+    message_id: str = ""
     is_unsent: bool = False
 
 
-_decode = Decoder(Change).decode
+_decode = Decoder(Interrupt).decode
 
 
 @dataclass(slots=True)
@@ -39,12 +42,12 @@ class Run:
     """A turn under way.
 
     Attributes:
-        restart: ends the turn's request to the model if the change concerns it.
+        change: ends the turn's request to the model if the change concerns it.
         stopped: why the time limit is over.
     """
 
     limit: asyncio.Timeout
-    restart: Callable[[Change], None]
+    change: Callable[[Interrupt], None]
     stopped: bool = False
 
 
@@ -55,38 +58,30 @@ class CancelRegistry:
     def __init__(self, store: Store) -> None:
         self._live = store.live
         self._runs: dict[str, Run] = {}
-        self._missed: dict[
-            str, float
-        ] = {}  # when a stop or a change found no turn that was tracked
+        self._missed: dict[str, float] = {}  # when something found no turn that was tracked
 
     @contextmanager
     def track(
-        self, conversation: str, limit: asyncio.Timeout, restart: Callable[[Change], None]
+        self, conversation: str, limit: asyncio.Timeout, change: Callable[[Interrupt], None]
     ) -> Iterator[Run]:
-        """While the context is open, ``stop`` makes the limit expire, and ``change`` calls
-        ``restart``."""
-        run = self._runs[conversation] = Run(limit, restart)
+        """While the context is open, a stop makes the limit expire, and a change calls
+        ``change``."""
+        run = self._runs[conversation] = Run(limit, change)
         try:
             yield run
         finally:
             del self._runs[conversation]
 
-    def stop(self, conversation: str) -> None:
-        """Stop the conversation's turn, if one is under way here and has not ended already."""
-        run = self._runs.get(conversation)
+    def interrupt(self, interrupt: Interrupt) -> None:
+        """Tell the conversation's turn, if one is under way here and has not ended already."""
+        run = self._runs.get(interrupt.conversation)
         if run is None:
-            self._note_missed(conversation)
+            self._note_missed(interrupt.conversation)
+        elif interrupt.message_id:
+            run.change(interrupt)
         elif not run.stopped and not run.limit.expired():
             run.stopped = True
             run.limit.reschedule(asyncio.get_running_loop().time())
-
-    def change(self, change: Change) -> None:
-        """Tell the conversation's turn, if one is under way here, that a message was changed."""
-        run = self._runs.get(change.conversation)
-        if run is None:
-            self._note_missed(change.conversation)
-        else:
-            run.restart(change)
 
     def take_missed(self, conversation: str) -> bool:
         """Whether something came just before the conversation's turn was tracked; its inbox holds
@@ -102,24 +97,14 @@ class CancelRegistry:
 
     @asynccontextmanager
     async def listen(self) -> AsyncIterator[None]:
-        """While the context is open, obey what any process publishes under ``TOPIC`` and
-        ``CHANGES``."""
-        async with (
-            run_beside(self._listen(TOPIC, self._read_stop)),
-            run_beside(self._listen(CHANGES, self._read_change)),
-        ):
+        """While the context is open, obey what any process publishes under ``TOPIC``."""
+        async with run_beside(self._listen()):
             yield
 
-    async def _listen(self, topic: str, take: Callable[[bytes], None]) -> None:
+    async def _listen(self) -> None:
         while True:
             with suppress(StoreUnavailable):
-                async with self._live.subscribe(topic) as messages:
+                async with self._live.subscribe(TOPIC) as messages:
                     async for message in messages:
-                        take(message)
+                        self.interrupt(_decode(message))
             await asyncio.sleep(LISTEN_AGAIN_S)
-
-    def _read_stop(self, message: bytes) -> None:
-        self.stop(message.decode())
-
-    def _read_change(self, message: bytes) -> None:
-        self.change(_decode(message))

@@ -17,7 +17,7 @@ from bot.commands import SpokenCommands
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.pipeline.accept import Intake
 from bot.pipeline.approvals import DECISIONS
-from bot.pipeline.cancellation import CHANGES
+from bot.pipeline.cancellation import TOPIC
 from bot.pipeline.services import Policy
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
@@ -230,7 +230,7 @@ class Conversation:
     async def _live(self, process: Process) -> None:
         async with (
             process.harness.runner.cancellations.listen(),
-            self.rig.store.live.subscribe(CHANGES),
+            self.rig.store.live.subscribe(TOPIC),
         ):
             for _ in range(VISITS):
                 if await self.due_at() is not None:

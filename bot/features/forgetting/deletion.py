@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
-from bot.pipeline.cancellation import CHANGES, Change
+from bot.pipeline.cancellation import TOPIC, Interrupt
 from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, rewrite, wait_for_lease
 from bot.pipeline.journal import (
     newest_address,
@@ -162,8 +162,8 @@ class Deletion:
             await self._store.inbox.accept(conversation, back.id, unsent, CHANGE)
             if message_id in asked:
                 # The request to the model ends, so that it asks for no call that stores more.
-                change = Change(conversation, message_id, back.id, is_unsent=True)
-                await self._store.live.publish(CHANGES, encode(change))
+                interrupt = Interrupt(conversation, back.id, message_id, is_unsent=True)
+                await self._store.live.publish(TOPIC, encode(interrupt))
 
     async def _withdraw(self, lease: Lease, author_id: str) -> None:
         """Delete a person's unanswered messages; give up a turn that answers them, with what it has

@@ -14,7 +14,7 @@ from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
 from bot.errors import DeliverLater
 from bot.features.polls.poll import Poll
-from bot.pipeline.cancellation import CHANGES
+from bot.pipeline.cancellation import TOPIC
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -71,7 +71,7 @@ async def rig(slack: SlackFake) -> AsyncIterator[Rig]:
 
 
 async def listens(redis: Redis) -> bool:
-    [(_, listeners)] = await redis.pubsub_numsub(Keys(CHANGES).live)
+    [(_, listeners)] = await redis.pubsub_numsub(Keys(TOPIC).live)
     return bool(listeners)
 
 

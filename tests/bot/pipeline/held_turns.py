@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from redis.asyncio import Redis
 
-from bot.pipeline.cancellation import CHANGES, TOPIC
+from bot.pipeline.cancellation import TOPIC
 from bot.providers.scripted import Step
 from bot.store.keys import Keys
 from bot.transcript import Message, ToolCall
@@ -93,5 +93,5 @@ async def under_way(
 
 
 async def _is_listening(redis: Redis) -> bool:
-    subscribed = await redis.pubsub_numsub(Keys(TOPIC).live, Keys(CHANGES).live)
+    subscribed = await redis.pubsub_numsub(Keys(TOPIC).live)
     return all(listeners for _, listeners in subscribed)

@@ -15,13 +15,13 @@ from bot.agent.loop import CANCELLED
 from bot.channels import Abilities, InboundEvent
 from bot.channels.inbound import STOP
 from bot.pipeline.answer import YOUNG_S
-from bot.pipeline.cancellation import TOPIC, CancelRegistry
+from bot.pipeline.cancellation import TOPIC, CancelRegistry, Interrupt
 from bot.pipeline.history import read_history
 from bot.providers import Restarted, TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
-from bot.transcript import Message
+from bot.transcript import Message, encode
 from tests.bot.harness import HERE, Harness, Mailbox, words
 from tests.bot.pipeline.held_turns import Held, asked, calling
 from tests.fakes.tools import tool_map
@@ -105,7 +105,7 @@ async def test_a_stop_in_the_first_milliseconds_of_a_turn_is_heard(store: Store)
 
     async def stop() -> None:
         await harness.arrive(button())
-        harness.runner.cancellations.stop(HERE)
+        harness.runner.cancellations.interrupt(Interrupt(HERE, "s1"))
 
     box.meanwhile = stop
     box.takes_s = 0.0
@@ -206,7 +206,7 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(
         async with store.live.subscribe(
             TOPIC
         ) as reported:  # what is told now comes after what was told before
-            await store.live.publish(TOPIC, b"mailbox:another")
+            await store.live.publish(TOPIC, encode(Interrupt("mailbox:another", "s9")))
             await anext(reported)
         slow.may_end.set()
         await attending
@@ -224,13 +224,13 @@ async def test_a_stop_that_found_no_turn_is_forgotten_after_a_while(
     """The next one tidies up; what is younger stays, once."""
     cancellations = CancelRegistry(store)
     for conversation in ("one", "two", "one"):
-        cancellations.stop(conversation)
+        cancellations.interrupt(Interrupt(conversation, "s1"))
     assert [cancellations.take_missed(conversation) for conversation in ("one", "one")] == [
         True,
         False,
     ]
     monkeypatch.setattr("bot.pipeline.cancellation.MISSED_S", 1e-9)
-    cancellations.stop("three")
+    cancellations.interrupt(Interrupt("three", "s1"))
     assert [cancellations.take_missed(conversation) for conversation in ("two", "three")] == [
         False,
         True,

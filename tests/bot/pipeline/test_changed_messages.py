@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
 from bot.live_events import AnswerRestarted, AnswerText
-from bot.pipeline.cancellation import CHANGES, Change
+from bot.pipeline.cancellation import TOPIC, Interrupt
 from bot.pipeline.prepare import MOST_CHANGES
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
@@ -66,7 +66,7 @@ async def test_a_change_of_another_message_lets_the_request_go_on(
     await harness.runner.process(HERE)
     await harness.receive("second", "m2")
     async with under_way(harness, redis, step):
-        async with store.live.subscribe(CHANGES) as published:
+        async with store.live.subscribe(TOPIC) as published:
             await harness.arrive(edited("e1", "m1", "The first"))
             await anext(published)
         assert step.gate is not None
@@ -114,7 +114,7 @@ async def test_after_many_edits_a_message_can_still_be_taken_back(
         *(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES))
     )
     async with under_way(harness, redis, last):
-        async with store.live.subscribe(CHANGES) as published:
+        async with store.live.subscribe(TOPIC) as published:
             await harness.arrive(edited("e10", "m1", "v10"))
             await anext(published)
         assert len(harness.model.requests) == 1
@@ -126,7 +126,7 @@ async def test_a_change_before_the_turn_is_tracked_is_not_missed(store: Store) -
     """The turn is too young to look into its inbox otherwise."""
     harness = Harness(store, [])
     await harness.receive("Oops", "m1")
-    harness.runner.cancellations.change(Change(HERE, "m1", "e1", is_unsent=True))
+    harness.runner.cancellations.interrupt(Interrupt(HERE, "e1", "m1", is_unsent=True))
     opened = await store.journal.open(HERE, "turn_1", 1)
     assert opened is not None
     await harness.arrive(unsent("e1", "m1"))
@@ -194,7 +194,7 @@ async def test_a_stop_of_somebody_else_leaves_a_change_with_its_message(
     async with held(harness, step):
         await harness.arrive(InboundEvent(words("m1", "Wether?"), group=True), change)
         await harness.arrive(by_somebody_else("s1", "/stop"))
-        harness.runner.cancellations.stop(HERE)
+        harness.runner.cancellations.interrupt(Interrupt(HERE, "s1"))
     answers = ["Sunny."] if change.event == "edited" else []
     past = ["Weather?", "Sunny."] if change.event == "edited" else []
     assert harness.box.texts == ["Stopped.", *answers]
