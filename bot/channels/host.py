@@ -33,7 +33,7 @@ class KeyValue(Protocol):
         Args:
             person: channel and id of somebody with whom it is forgotten. The names
                 ``profile:{person}``, ``member:{person}``, ``direct:{person}``,
-                ``newest_question:{person}`` and ``question:{conversation}`` say it themselves; the
+                ``newest_card:{person}`` and ``card:{conversation}`` say it themselves; the
                 store holds digests of all names.
         """
         ...

@@ -53,9 +53,9 @@ CONVERSATION_KINDS = (
 )
 SHARD_KINDS = ("due", "dead")
 # Names of ``kv`` whose values name a person, each before the channel and the person's id …
-PERSON_VALUES = ("profile", "member", "direct", "newest_question")
+PERSON_VALUES = ("profile", "member", "direct", "newest_card")
 # … and those whose values may name one, each before a conversation.
-CONVERSATION_VALUES = ("question",)
+CONVERSATION_VALUES = ("card",)
 LASTING_KINDS = ("pins", "format")  # never expire: ``pins_key`` and ``format_key`` say why
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
 

@@ -159,11 +159,11 @@ def is_whole(card: ButtonCard) -> bool:
 
 
 def _newest_key(asker: str) -> str:
-    return f"newest_question:slack:{asker}"
+    return f"newest_card:slack:{asker}"
 
 
 def _key(conversation: str) -> str:
-    return f"question:{conversation}"
+    return f"card:{conversation}"
 
 
 def card_block(card: ButtonCard, texts: Texts, language: str, *, whole: bool) -> Block:

@@ -65,19 +65,19 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
 async def test_what_everybody_has_stored_in_a_place_goes_with_it(store: Store) -> None:
     """The bot has been removed from a group."""
     await store_everything(store, ANN)
-    await store.kv.set(f"question:{GROUP}", b"ann", 60)
+    await store.kv.set(f"card:{GROUP}", b"ann", 60)
     await store.personal_data.erase_place(GROUP, {})
-    assert await store.kv.get(f"question:{GROUP}") is None
+    assert await store.kv.get(f"card:{GROUP}") is None
 
 
 async def test_a_value_of_a_shared_conversation_goes_where_it_holds_the_name(store: Store) -> None:
     """Such as who is asked; a longer id is another's."""
-    await store.kv.set("question:slack:T:C1", b'{"asker":"U1"}', 60)
-    await store.kv.set("question:slack:T:C2", b'{"asker":"U12"}', 60)
+    await store.kv.set("card:slack:T:C1", b'{"asker":"U1"}', 60)
+    await store.kv.set("card:slack:T:C2", b'{"asker":"U12"}', 60)
     both = ["slack:T:C1", "slack:T:C2", "slack:T:C3"]
     await store.personal_data.erase_in_shared(both, "U1")
-    assert await store.kv.get("question:slack:T:C1") is None
-    assert await store.kv.get("question:slack:T:C2") is not None
+    assert await store.kv.get("card:slack:T:C1") is None
+    assert await store.kv.get("card:slack:T:C2") is not None
 
 
 async def test_names_of_values_are_digests(store: Store, redis: Redis) -> None:

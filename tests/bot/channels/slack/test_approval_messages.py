@@ -86,7 +86,7 @@ async def test_a_question_stands_in_its_thread_with_two_buttons(fake: SlackFake,
         ("approval.approve", "primary", ID),
         ("approval.reject", "danger", ID),
     ]
-    assert rig.kv.lives[f"question:{THREAD}"] == 2 * 86_400
+    assert rig.kv.lives[f"card:{THREAD}"] == 2 * 86_400
 
 
 async def test_a_question_is_asked_in_the_language_of_its_own_sentence(
@@ -156,7 +156,7 @@ async def test_the_outcome_takes_the_buttons_place(fake: SlackFake, rig: Rig) ->
     await deliver(rig, question(), outcome(), outcome("Not allowed."))
     assert fake.shown == [f"{ASKED}\nAllowed: launch. (hanako)"]
     assert (len(fake.called(UPDATE)), len(fake.posted)) == (1, 1)
-    assert rig.kv.stored[f"question:{THREAD}"] == b""
+    assert rig.kv.stored[f"card:{THREAD}"] == b""
 
 
 async def test_a_name_in_the_outcome_calls_nobody(fake: SlackFake, rig: Rig) -> None:
@@ -175,7 +175,7 @@ async def test_an_outcome_of_a_question_nobody_remembers_says_nothing(
     """Nor does that of another one, nor one whose note is of another form."""
     await deliver(rig, outcome())
     await deliver(rig, question(), outcome(of=f"question_{'1' * 32}"))
-    rig.kv.stored[f"question:{THREAD}"] = b"?"
+    rig.kv.stored[f"card:{THREAD}"] = b"?"
     await deliver(rig, outcome())
     assert fake.called(UPDATE) == []
     assert len(fake.posted) == 1
