@@ -14,12 +14,12 @@ from msgspec import structs
 
 from bot.agent.hooks import Hooks
 from bot.agent.provenance import Provenance
-from bot.agent.turn import Turn
+from bot.agent.turn import KeptFiles, Turn
 from bot.commands import SpokenCommands
 from bot.live_events import ToolFinished, ToolStarted
 from bot.telemetry import Metrics, span
 from bot.telemetry.observed import OBSERVER, CallDecided, CallEnded
-from bot.transcript import ToolCall, ToolResult
+from bot.transcript import FileRef, ToolCall, ToolResult
 from toolset.schema import shortened
 from toolset.tool import ToolContext, ToolOutcome
 from toolset.tool_map import ToolMap
@@ -129,12 +129,14 @@ class ToolRunner:
             ms = measured.end(
                 "tool.called", result, call.name if call.name in self._tools else "unknown"
             )
-        keep = turn.context.stores.files
+        kept = turn.context.find_store(KeptFiles)
         if outcome.used:
             await turn.spend_in_call(outcome.used)
         # Before the result is recorded: after a crash in between, the repeated call stores the same
         # files again.
-        files = await keep(context.idempotency_key, outcome.files) if keep and outcome.files else ()
+        files: tuple[FileRef, ...] = ()
+        if kept and outcome.files:
+            files = await kept.keep(context.idempotency_key, outcome.files)
         response = outcome.response
         if outcome.card:
             response = {**response, CARD: response.get(CARD, CARD_SHOWN)}
@@ -230,7 +232,7 @@ def _context(turn: Turn, call: ToolCall, index: int) -> ToolContext:
         time_zone=context.time_zone,
         idempotency_key=f"{turn.turn_id}:{call.id}",
         deadline=turn.deadline,
-        find_store=context.stores.find,
+        find_store=context.find_store,
         newest_picture=turn.newest_picture,
         shows_pictures=context.shows_pictures,
     )

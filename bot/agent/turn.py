@@ -138,25 +138,17 @@ class TurnPorts(Protocol):
         """Count what a model response has used, also one that is of no use. Never raises."""
 
 
-class KeepFiles(Protocol):
-    """Stores the files of a call. Never raises: of a file that cannot be stored the text is
-    left."""
+class KeptFiles:
+    """The files of a turn's calls. Never raises: of a file that cannot be kept the text is left;
+    here none is kept."""
 
-    async def __call__(
-        self, idempotency_key: str, files: Sequence[ToolFile], /
-    ) -> tuple[FileRef, ...]:
-        """Store files; the same call's again change nothing."""
+    async def keep(self, idempotency_key: str, files: Sequence[ToolFile]) -> tuple[FileRef, ...]:
+        """Keep files; the same call's again change nothing."""
+        return ()
 
     async def read(self, file: FileRef) -> bytes | None:
-        """The content of a stored file; None if it is gone or the store does not answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolStores:
-    """What the tools of a turn may keep for the asker and the place; that of features by class."""
-
-    files: KeepFiles | None = None
-    find: FindStore = find_no_store
+        """The content of a kept file; None if it is gone or the store does not answer."""
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +162,7 @@ class TurnContext:
         watcher: shows the turn while it runs.
         load: adds contents of media to the messages of a request; None: there are none.
         tool_choice: for the first request only; afterwards the model is free.
-        stores: for the tools.
+        find_store: finds what features keep for the tools, and ``KeptFiles``.
         shows_pictures: people see the pictures that tools make.
         withheld: stands in an answer where a link is left out.
         commands: of the conversation; None where there are none.
@@ -184,7 +176,7 @@ class TurnContext:
     watcher: Watcher
     load: Callable[[Sequence[Message]], Awaitable[Sequence[Message]]] | None = None
     tool_choice: ToolChoice = AUTO
-    stores: ToolStores = ToolStores()
+    find_store: FindStore = find_no_store
     shows_pictures: bool = True
     withheld: str = "(link withheld)"
     commands: SpokenCommands | None = None
@@ -333,14 +325,14 @@ class Turn:
 
     async def newest_picture(self) -> tuple[str, bytes] | None:
         """Type and content of the newest picture in the request, sent or made by a tool."""
-        keep = self.context.stores.files
+        kept = self.context.find_store(KeptFiles)
         for message in reversed(await self.request()):
             for part in reversed(message.parts):
                 if isinstance(part, Media) and part.data and kind_of(part.mime) == "image":
                     return part.mime, part.data
-                if keep and isinstance(part, ToolResult):
+                if kept and isinstance(part, ToolResult):
                     for file in reversed(part.files):
-                        if data := await keep.read(file):
+                        if data := await kept.read(file):
                             return file.mime, data
         return None
 

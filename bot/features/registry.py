@@ -32,6 +32,7 @@ FEATURES: tuple[str, ...] = (
     "background",
     "quotes",
     "summaries",
+    "files",
     "late_answers",
     "courtesy",
 )

@@ -19,7 +19,6 @@ from bot.agent.turn import (
     ApprovalDecision,
     RecordedResponse,
     StartedCall,
-    ToolStores,
     Turn,
     TurnContext,
     TurnStep,
@@ -35,8 +34,6 @@ from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.pipeline.cancellation import CancelRegistry, Interrupt
 from bot.pipeline.commands import choice_in
 from bot.pipeline.feature import AnsweredTurn, Outgoing, TurnRequest, TurnResult
-from bot.pipeline.file_text import FileReader
-from bot.pipeline.files import ToolFiles
 from bot.pipeline.history import HistoryWindow
 from bot.pipeline.journal import RESPONSE, RESULT, STARTED, ApprovalRequest, Step
 from bot.pipeline.media import TurnMedia
@@ -169,7 +166,6 @@ class Answerer:
         self._cancellations = cancellations
         self._approvals = approvals
         self._file_bytes = ByteSemaphore(IN_FLIGHT)
-        self._reader = FileReader()
 
     async def answer(
         self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]
@@ -195,7 +191,7 @@ class Answerer:
             configuration = await features.configure(conversation, events[-1])
             attempt.agent = attempt.agent.configured(configuration)
         support = attempt.agent.provider.media
-        read_text = partial(self._reader.read, events[0].author_id or conversation)
+        read_text = partial(features.read_file, events[0].author_id or conversation)
         async with (
             TurnMedia(self._file_bytes, channel, conversation, support, read_text) as media,
             view as watcher,
@@ -283,10 +279,6 @@ class Answerer:
         history += await self._services.features.before_model(request, asked)
         time_zone = usable_zone(author.time_zone, defaults.time_zone)
         language = language_for(asked[-1].text, author.locale, defaults.language)
-        stores = ToolStores(
-            files=ToolFiles(self._store.files, lease.conversation, author.id),
-            find=self._services.features.find_store(request),
-        )
         context = TurnContext(
             conversation=lease.conversation,
             style=attempt.channel.style,
@@ -297,7 +289,7 @@ class Answerer:
             tool_choice=choice_in(asked, attempt.agent.tools),
             commands=self._services.commands,
             tokens_left=await self._services.features.tokens_left(attempt.turn_id, request),
-            stores=stores,
+            find_store=self._services.features.find_store(request),
             shows_pictures=attempt.channel.abilities.shows_pictures,
             withheld=self._services.texts.get("reply.withheld", language),
         )

@@ -274,6 +274,11 @@ class Feature:
         goes on in another process asks again."""
         return None
 
+    async def read_file(self, person: str, mime: str, data: bytes) -> str:
+        """The text of a file that somebody has sent and the model does not read as it is; empty
+        where it cannot be read."""
+        return ""
+
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         """Note a step of a turn, before the next one is taken; never raises."""
 

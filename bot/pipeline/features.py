@@ -242,6 +242,13 @@ class Features:
                 found = found.then(given)
         return found
 
+    async def read_file(self, person: str, mime: str, data: bytes) -> str:
+        """See ``Feature.read_file``."""
+        text = ""
+        for feature in self._by_hook["read_file"]:
+            text = text or await feature.read_file(person, mime, data)
+        return text
+
     def start_observing(self, conversation: str, turn_id: str) -> Observe:
         """Have features observe what is done from now on in this context."""
 

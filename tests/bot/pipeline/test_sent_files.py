@@ -9,14 +9,15 @@ import pytest
 
 from bot.channels import InboundEvent, Take
 from bot.errors import TryAgain
+from bot.features.files.reader import FileReader
 from bot.file_types import EXCEL, MIB, PDF, TEXT, WORD
 from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
-from bot.pipeline.file_text import TEXT_CAP, FileReader
 from bot.pipeline.history import read_history
 from bot.pipeline.media import (
     EARLIER,
     MOST,
     NOT_TAKEN,
+    TEXT_CAP,
     TOO_LARGE,
     UNFIT,
     UNREADABLE,

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
+from bot.features.files.reader import FileReader
 from bot.file_types import PDF, TEXT
-from bot.pipeline.file_text import FileReader
 from tests.toolset.webpage.documents import pdf_bomb
 
 pytestmark = [pytest.mark.process, pytest.mark.long]

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 import structlog
 
+from bot.agent.turn import KeptFiles
 from bot.channels import MOST_FILES
 from bot.errors import StoreUnavailable
 from bot.store import FileOwner, Files
@@ -24,16 +25,14 @@ BEGINNINGS = {
 }  # of the types that are stored
 
 
-class ToolFiles:
-    """Stores the files of a turn's calls (``bot.agent.turn.KeepFiles``)."""
+class ToolFiles(KeptFiles):
+    """Keeps the files of a turn's calls in the store."""
 
     def __init__(self, files: Files, conversation: str, asker: str) -> None:
         self._files = files
         self._owner = FileOwner(conversation, asker)
 
-    async def __call__(
-        self, idempotency_key: str, files: Sequence[ToolFile]
-    ) -> tuple[FileRef, ...]:
+    async def keep(self, idempotency_key: str, files: Sequence[ToolFile]) -> tuple[FileRef, ...]:
         """Store files under ids made of the conversation and the key, so that a repeated call makes
         no second copy."""
         return tuple(

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from bot.channels import MOST_FILES, Reply
 from bot.errors import StoreUnavailable
-from bot.pipeline.files import MOST_BYTES, ToolFiles
+from bot.features.files.tool_files import MOST_BYTES, ToolFiles
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.transcript import FileRef, ToolCall
@@ -73,10 +73,10 @@ async def test_the_answer_carries_the_files_of_its_calls(store: Store) -> None:
 
 async def test_a_repeated_call_makes_no_second_copy(store: Store) -> None:
     """The id comes from conversation and call; other calls have ids of their own."""
-    (first,) = await keeper(store)("turn:c1", [CHART])
-    (again,) = await keeper(store)("turn:c1", [CHART])
-    two = await keeper(store)("turn:c2", [CHART, CHART])
-    elsewhere = await ToolFiles(store.files, "mailbox:room-0002", "u1")("turn:c1", [CHART])
+    (first,) = await keeper(store).keep("turn:c1", [CHART])
+    (again,) = await keeper(store).keep("turn:c1", [CHART])
+    two = await keeper(store).keep("turn:c2", [CHART, CHART])
+    elsewhere = await ToolFiles(store.files, "mailbox:room-0002", "u1").keep("turn:c1", [CHART])
     assert first == again
     assert len({first.id, *(file.id for file in two), *(file.id for file in elsewhere)}) == 4
 
@@ -93,14 +93,14 @@ async def test_a_repeated_call_makes_no_second_copy(store: Store) -> None:
 async def test_what_is_no_small_picture_is_told_in_words(store: Store, file: ToolFile) -> None:
     """Nothing of it is stored."""
     with capture_logs() as logged:
-        (ref,) = await keeper(store)("turn:c1", [file])
+        (ref,) = await keeper(store).keep("turn:c1", [file])
     assert ref == FileRef("", "weather.png", file.mime, "09:00 · 20 °C")
     assert [line["event"] for line in logged] == ["file.refused"]
 
 
 async def test_a_call_has_a_few_files_and_an_answer_too(store: Store) -> None:
     """The others are left out; of several calls the newest are shown."""
-    assert len(await keeper(store)("turn:c1", [CHART] * 9)) == MOST_FILES
+    assert len(await keeper(store).keep("turn:c1", [CHART] * 9)) == MOST_FILES
     calls = tuple(ToolCall(f"c{number}", "draw", {"n": number}) for number in range(3))
     tool = Draw([CHART, replace(CHART, name="second.png")])
     harness = Harness(store, [Step(calls=calls), Step("Here they are.")], tools=tools(tool))
@@ -112,7 +112,7 @@ async def test_a_call_has_a_few_files_and_an_answer_too(store: Store) -> None:
 
 async def test_a_file_without_words_has_its_name(store: Store) -> None:
     """Where it cannot be shown something must stand."""
-    (ref,) = await keeper(store)("turn:c1", [replace(CHART, text=" ")])
+    (ref,) = await keeper(store).keep("turn:c1", [replace(CHART, text=" ")])
     assert ref.text == "weather.png"
 
 
@@ -121,5 +121,5 @@ async def test_a_store_that_takes_no_file_costs_only_the_picture() -> None:
     async with open_store("redis://127.0.0.1:1", history_days=30) as away:
         with pytest.raises(StoreUnavailable):
             await away.files.read("x")
-        (ref,) = await keeper(away)("turn:c1", [CHART])
+        (ref,) = await keeper(away).keep("turn:c1", [CHART])
     assert (ref.id, ref.text) == ("", "09:00 · 20 °C")
