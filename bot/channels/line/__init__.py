@@ -9,7 +9,7 @@
     doctor      for kaiwa doctor
     markdown    as plain text and tables    flex          bubbles, LINE's cards
     stickers    what they say               rich_menu     the menu below chats
-    pictures    those of an answer          own_messages  what people may quote
+    own_messages  what people may quote
 
 This module is light: what it opens is imported then. Its docs:
 https://developers.line.biz/en/reference/messaging-api/

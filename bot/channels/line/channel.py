@@ -34,11 +34,10 @@ from bot.channels.line.delivery import (
 )
 from bot.channels.line.events import Reader
 from bot.channels.line.files import Files
-from bot.channels.line.formatting import Formatter
+from bot.channels.line.formatting import Formatter, find_pictures
 from bot.channels.line.inbound import PATH, WebhookReceiver
 from bot.channels.line.lookups import People
 from bot.channels.line.own_messages import OwnMessages
-from bot.channels.line.pictures import find_pictures
 from bot.channels.line.presence import Presence
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bot.channels import SAY, ButtonCard, Reply
+from bot.channels import SAY, ButtonCard, Files, Reply
 from bot.channels.line.flex import NO_WORDS
 from bot.channels.line.markdown import Piece, joined, pieces, plain_text
 from bot.channels.line.types import (
@@ -35,6 +35,36 @@ MOST_MESSAGES = 5
 NAME_LIMIT = 40
 # UTF-16 code units that are formatted: without its marks, so long a text still fills the messages.
 MOST = (MAX_MESSAGES + 2) * LIMIT
+# Of the pictures of an answer: LINE takes five messages at once; a text is up to three, and a card
+# with buttons is one.
+MAX_PICTURES = 2
+MAX_PREVIEW = 1_000_000  # bytes; the picture is its own preview
+MIMES = ("image/png", "image/jpeg")
+
+
+async def find_pictures(
+    reply: Reply, files: Files, *, is_late: bool = False
+) -> tuple[list[str], str]:
+    """The https addresses of the pictures that LINE can show, and the words of the others:
+    https://developers.line.biz/en/reference/messaging-api/#image-message
+
+    Args:
+        is_late: the pictures, which are kept for a day, may be gone.
+
+    Raises:
+        StoreUnavailable: the addresses cannot be made.
+    """
+    shown, in_words = list[str](), list[str]()
+    most = MAX_PICTURES - (reply.card is not None)
+    for file in reply.files:
+        fits = len(shown) < most and file.mime in MIMES and file.size <= MAX_PREVIEW
+        is_there = fits and not (is_late and await files.read(file) is None)
+        url = await files.url(file) if is_there else ""
+        if url.startswith("https://"):
+            shown.append(url)
+        else:
+            in_words.append(file.text)
+    return shown, "\n\n".join(in_words)
 
 
 class Formatter:

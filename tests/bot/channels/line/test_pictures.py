@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from bot.channels import Reply
-from bot.channels.line.pictures import MAX_PREVIEW
+from bot.channels.line.formatting import MAX_PREVIEW
 from bot.features.polls.poll import Poll
 from bot.transcript import FileRef
 from tests.bot.channels.line.rig import Rig, open_rig
