@@ -40,7 +40,7 @@ def wish(fake: SlackFake) -> dict[str, Any]:
 
 async def traces(redis: Redis) -> list[bytes]:
     """Notes about messages in Slack that name the person or their 1:1."""
-    notes = [key async for key in redis.scan_iter("kaiwa:*:note:*")]
+    notes = [key async for key in redis.scan_iter("kaiwa:*:note:*", _type="string")]
     held = {key: value for key in notes if (value := await redis.get(key))}
     return [
         key
