@@ -32,7 +32,7 @@ FEATURES: tuple[str, ...] = (
     "background",
     "quotes",
     "summaries",
-    "files",
+    "attachments",
     "late_answers",
     "courtesy",
 )

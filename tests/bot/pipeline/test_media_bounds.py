@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 
 from bot.channels import Take
-from bot.features.files.reader import FileReader
+from bot.features.attachments.reader import FileReader
 from bot.file_types import MIB
 from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.pipeline.media import BUSY, MOST, MOST_INLINE, REPEATED, TOO_LARGE, UNFIT, TurnMedia

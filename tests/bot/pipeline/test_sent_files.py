@@ -9,7 +9,7 @@ import pytest
 
 from bot.channels import InboundEvent, Take
 from bot.errors import TryAgain
-from bot.features.files.reader import FileReader
+from bot.features.attachments.reader import FileReader
 from bot.file_types import EXCEL, MIB, PDF, TEXT, WORD
 from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.pipeline.history import read_history

@@ -1,16 +1,16 @@
-"""Files: documents that people send are read as text, and pictures that tools make are kept for a
-day."""
+"""Attachments: documents that people send are read as text, and pictures that tools make are kept
+for a day."""
 
 from __future__ import annotations
 
 from bot.agent.turn import KeptFiles
-from bot.features.files.reader import FileReader
-from bot.features.files.tool_files import ToolFiles
+from bot.features.attachments.reader import FileReader
+from bot.features.attachments.tool_files import ToolFiles
 from bot.pipeline.feature import Feature, TurnRequest
 from bot.pipeline.services import Services
 
 
-class Files(Feature):
+class Attachments(Feature):
     """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services) -> None:
@@ -26,4 +26,4 @@ class Files(Feature):
         return ToolFiles(self._files, request.conversation, request.author.id)
 
 
-FEATURE = Files
+FEATURE = Attachments

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from bot.features.files.reader import FileReader
+from bot.features.attachments.reader import FileReader
 from bot.file_types import PDF, TEXT
 from tests.toolset.webpage.documents import pdf_bomb
 

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from bot.channels import MOST_FILES, Reply
 from bot.errors import StoreUnavailable
-from bot.features.files.tool_files import MOST_BYTES, ToolFiles
+from bot.features.attachments.tool_files import MOST_BYTES, ToolFiles
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.transcript import FileRef, ToolCall
