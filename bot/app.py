@@ -47,11 +47,11 @@ from bot.pipeline.features import Features
 from bot.pipeline.history import read_history
 from bot.pipeline.journal import read_open_card
 from bot.pipeline.refusals import Refusals
-from bot.pipeline.review import Reviewers
 from bot.pipeline.runner import ConversationRunner, build
 from bot.pipeline.services import ConversationSettings, FindModel, Start
 from bot.pipeline.services import Services as ConversationServices
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
+from bot.providers import Provider
 from bot.providers.registry import Models, open_reviewers
 from bot.settings import Settings, config_beside
 from bot.store import FORMAT, Store, open_store
@@ -91,7 +91,7 @@ class ProcessServices:
     tools: ToolMap
     agent: Agent
     models: FindModel
-    reviewers: Reviewers
+    other_models: Mapping[str, Provider]
     shared: Path | None = None
 
 
@@ -182,8 +182,7 @@ async def open_services(
             hooks=hooks,
             rules=_prompt("data"),
         )
-        voters = await stack.enter_async_context(open_reviewers(settings, metrics))
-        reviewers = Reviewers(voters, _prompt("review"), metrics)
+        reviewers = await stack.enter_async_context(open_reviewers(settings, metrics))
         yield ProcessServices(
             settings,
             store,
@@ -192,7 +191,7 @@ async def open_services(
             tools=tools,
             agent=agent,
             models=models.find,
-            reviewers=reviewers,
+            other_models=reviewers,
             shared=shared,
         )
 
@@ -246,8 +245,8 @@ async def open_runtime(
     runner = build(
         *parts,
         alerts=alerts,
-        reviewers=services.reviewers,
         models=services.models,
+        other_models=services.other_models,
         start=start,
         features=load_features(partial(config_beside, settings=settings)),
     )
@@ -296,7 +295,7 @@ def _console(
     async def read_cards(conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
         cards, waits = await asyncio.gather(
             features.cards(conversation, messages),
-            read_open_card(store, services.texts, conversation),
+            read_open_card(store, conversation),
         )
         return [*cards, waits] if waits else cards
 

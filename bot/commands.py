@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from bot.texts import LANGUAGES, Texts
 
-ANSWERS = ("approve", "reject", "polite")  # rows of the table ``words`` that are no commands
 # What stands before the name of a command, as in ``stops.stop``:
+ANSWERS = "answers"  # it is no command: a turn may wait for it
 NUMBERED = "numbered"  # its words are followed by a number
 CANCELS = "cancels"  # messages before it are left out
 FORGETS = "forgets"  # so is all that its author has planned, and the turn leaves no history
@@ -31,17 +31,14 @@ class SpokenCommands:
     """
 
     def __init__(self, texts: Texts) -> None:
-        rows = [row for row in texts.table("words", LANGUAGES[0]) if row not in ANSWERS]
-        self.names = [_name(row) for row in rows]
-        self.kinds = {_name(row): row.partition(".")[0] for row in rows if "." in row}
-        self._commands = _words(texts, rows)
-        self._decisions = {
-            word: name == "approve" for word, name in _words(texts, ("approve", "reject")).items()
-        }
-        self._numbered = {
-            word: name for word, name in self._commands.items() if self.kinds.get(name) == NUMBERED
-        }
-        self._polite = frozenset(_words(texts, ("polite",)))
+        rows = list(texts.table("words", LANGUAGES[0]))
+        kinds = {_name(row): row.partition(".")[0] for row in rows if "." in row}
+        self.kinds = kinds
+        words = _words(texts, rows)
+        self.names = [name for name in map(_name, rows) if kinds.get(name) != ANSWERS]
+        self._commands = {word: name for word, name in words.items() if name in self.names}
+        self._answers = {word: name for word, name in words.items() if name not in self.names}
+        self._numbered = {word: name for word, name in words.items() if kinds.get(name) == NUMBERED}
         names = [
             pair for language in LANGUAGES for pair in texts.table("languages", language).items()
         ]
@@ -49,15 +46,15 @@ class SpokenCommands:
 
     def read(self, text: str) -> str | None:
         """The command that a message is; None if it is no command."""
-        bare = _bare(text)
-        words, _, number = bare.rpartition(" ")
+        spoken = bare(text)
+        words, _, number = spoken.rpartition(" ")
         numbered = self._numbered.get(words) if number.isdecimal() else None
-        return self._commands.get(bare) or numbered or self._with_languages(bare)
+        return self._commands.get(spoken) or numbered or self._with_languages(spoken)
 
     def languages(self, text: str) -> tuple[str, str] | None:
         """The codes of the two languages that stand after a command's word; None unless there are
         exactly two."""
-        names = filter(None, BETWEEN.split(_bare(text).partition(" ")[2]))
+        names = filter(None, BETWEEN.split(bare(text).partition(" ")[2]))
         codes = [self._languages.get(name) for name in names]
         match codes:
             case [str(one), str(other)] if one != other:
@@ -74,18 +71,15 @@ class SpokenCommands:
         )
         return INTERPRET if is_meant else None
 
-    def decision(self, text: str) -> bool | None:
-        """True for a yes, False for a no; None if the message is neither."""
-        return self._decisions.get(_bare(text))
-
-    def is_polite(self, text: str) -> bool:
-        """Whether a message is only politeness such as "please": part of a request, or a yes."""
-        return _bare(text) in self._polite
+    def answer(self, text: str) -> str | None:
+        """The name of the answer that a message is, for a turn that waits for one; None if it is
+        none."""
+        return self._answers.get(bare(text))
 
 
 def number_in(text: str) -> int:
     """The number at the end of a command; 0 without one."""
-    number = _bare(text).rpartition(" ")[2][-DIGITS:]
+    number = bare(text).rpartition(" ")[2][-DIGITS:]
     return int(number) if number.isdecimal() else 0
 
 
@@ -94,16 +88,17 @@ def _name(row: str) -> str:
 
 
 def _words(texts: Texts, rows: Sequence[str]) -> dict[str, str]:
-    """Command names by their words in every language."""
-    return {
-        word.strip().casefold(): _name(row)
-        for language in LANGUAGES
-        for row in rows
-        for word in texts.get(f"words.{row}", language).split(",")
-    }
+    """Names by their words in every language."""
+    return {word: _name(row) for row in rows for word in words_of(texts, f"words.{row}")}
 
 
-def _bare(text: str) -> str:
+def words_of(texts: Texts, key: str) -> list[str]:
+    """The words of a row of the catalogue, in every language."""
+    rows = (texts.get(key, language) for language in LANGUAGES)
+    return [word.strip().casefold() for row in rows for word in row.split(",")]
+
+
+def bare(text: str) -> str:
     """The text as the catalogue writes words: Japanese keyboards also write wide letters and narrow
     kana."""
     folded = OTHER_WIDTH.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)

@@ -12,7 +12,7 @@
     │   └── RequestRefused       this request will never be taken, by any attempt
     │       └── TooLong          … but one with less of the history may be
     ├── TurnFailed               a turn ends in an apology to the user
-    ├── AwaitingApproval         a turn waits for a person, in its journal and without a lease
+    ├── TurnParked               a turn waits for somebody, in its journal and without a lease
     └── DeliveryError            a reply did not get out
         ├── DeliverLater         passing: try again after a while
         │   └── TokenRefused     until the operator has set a new token
@@ -141,8 +141,8 @@ class TurnFailed(KaiwaError):
         self.cause = cause
 
 
-class AwaitingApproval(KaiwaError):
-    """A turn waits for a person's word.
+class TurnParked(KaiwaError):
+    """A turn waits for what a feature has parked it for.
 
     Args:
         until: by then at the latest it goes on, milliseconds of the store's clock.

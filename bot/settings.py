@@ -227,8 +227,6 @@ class Settings(BaseSettings):
     max_tool_turns: int = Field(10, ge=1, le=50)
     read_only: bool = False
     approval_mode: Literal["ask", "auto_reject", "auto_approve"] = "ask"
-    approval_ttl_s: int = Field(3_600, ge=30, le=86_400)
-    approvers: Names = ()
     auto_approve_anyway: bool = False
     reviewers: ModelNames = Field((), max_length=5)
     review_mode: Literal["advise", "veto", "decide"] = "advise"

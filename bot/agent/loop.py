@@ -127,7 +127,7 @@ class Agent:
         Raises:
             ModelError: the request to the model failed.
             TurnFailed: the model's response cannot be used, or somebody stopped the turn.
-            AwaitingApproval: the turn waits for a person's decision.
+            TurnParked: the turn waits for a person's decision.
         """
         await self.tools.arrival([call.name for _, call in turn.open_calls()], turn.deadline)
         while turn.answer is None:

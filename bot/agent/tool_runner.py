@@ -65,7 +65,7 @@ class ToolRunner:
         """Run every open call of the turn.
 
         Raises:
-            AwaitingApproval: a call waits for a person's decision; all low-risk calls have their
+            TurnParked: a call waits for a person's decision; all low-risk calls have their
                 results.
             TurnFailed: a hook has aborted the turn.
         """

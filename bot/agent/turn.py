@@ -58,7 +58,7 @@ class ApprovalDecision(Struct, frozen=True, omit_defaults=True):
     """A decision about a high-risk call.
 
     Attributes:
-        arguments: those the person has seen; the call is made with them.
+        arguments: those the person has seen; an approved call is made with them.
         reason: of a rejection, for the model.
         address: where the person who decided wants the answer.
         message_id: of the message that decided; empty after a button press.
@@ -131,7 +131,7 @@ class TurnPorts(Protocol):
         """Decide whether a high-risk call may be made.
 
         Raises:
-            AwaitingApproval: the turn waits for a person's decision.
+            TurnParked: the turn waits for a decision.
         """
 
     async def spend(self, spending: Spending) -> None:
@@ -360,7 +360,7 @@ class Turn:
         decided once.
 
         Raises:
-            AwaitingApproval: the turn waits for a person's decision.
+            TurnParked: the turn waits for a decision.
         """
         if call.id not in self._decided:
             text, led_to = self.last_user_text, [*self.history, *self.added]

@@ -35,8 +35,6 @@ from bot.channels.host import (
     notify_nobody,
 )
 from bot.channels.inbound import (
-    APPROVE,
-    REJECT,
     STICKER,
     STOP,
     Album,
@@ -50,16 +48,15 @@ from bot.channels.replies import (
     say_buttons,
     whole_of,
 )
+from bot.channels.utf16 import fits
 from bot.live_events import SAY, Button, Watcher
 from bot.transcript import Media
 
 __all__ = [
-    "APPROVE",
     "MOST_FILES",
     "NOTHING_KNOWN",
     "NO_FILES",
     "NO_UPLOADS",
-    "REJECT",
     "SAY",
     "STICKER",
     "STOP",
@@ -93,6 +90,7 @@ __all__ = [
     "Upload",
     "Uploads",
     "Validity",
+    "fits",
     "notify_nobody",
     "say_buttons",
     "whole_of",

@@ -9,7 +9,6 @@ from msgspec import Struct
 from bot.transcript import Message
 
 # Actions, by feature.
-APPROVE, REJECT = "approval.approve", "approval.reject"
 STOP = "turn.stop"
 STICKER = "sticker."  # before what a sticker says, such as thanks
 

@@ -35,6 +35,7 @@ FEATURES: tuple[str, ...] = (
     "attachments",
     "late_answers",
     "courtesy",
+    "approvals",
 )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import APPROVE, REJECT, STOP, InboundEvent
+from bot.channels import STOP, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
@@ -32,16 +32,14 @@ ALWAYS_ACCEPTED = ("unsent", "members_left", CONVERSATION_DELETED)  # events, al
 LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were left out
 
 
-INBOX_ACTIONS = (APPROVE, REJECT, STOP)
-
-
 class Intake:
     """Accepts messages of every channel (``bot.channels.Accept``).
 
     Args:
         start: called with a conversation that is due, so that it need not wait for a worker's
             sweep, and with the id of the person who waits for an answer, empty if nobody does.
-        features: take presses that no inbox takes, and messages that do not call the bot.
+        features: take presses, unless a turn is to read them, and messages that do not call the
+            bot.
     """
 
     def __init__(
@@ -71,9 +69,11 @@ class Intake:
         """
         if self.closed:
             raise StoreUnavailable("shutting down", cause="stopping")
-        if event.event == "action" and event.action not in INBOX_ACTIONS:
-            press = self._features.actions.get(event.action)
-            return press is not None and await press(conversation, event)
+        if event.event == "action" and event.action != STOP:
+            if event.action not in self._features.actions:
+                return False
+            if (press := self._features.actions[event.action]) is not None:
+                return await press(conversation, event)
         if event.unmentioned and not await self._overhear(conversation, event):
             return False
         channel = channel_of(conversation)
@@ -112,10 +112,10 @@ class Intake:
             return await self._features.overhear(conversation, event)
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
-        """Store the event. Stops, decisions and deletions get into a full inbox too."""
+        """Store the event. Stops, presses and deletions get into a full inbox too."""
         always = kind == CONTROL or event.event in ALWAYS_ACCEPTED or event.target == LEFT_OUT
         is_called = event.event == "message" and not event.unmentioned
-        decides = is_called and self._commands.decision(event.message.text) is not None
+        answers = is_called and self._commands.answer(event.message.text) is not None
         return await self._store.inbox.accept(
             conversation,
             event.message.id,
@@ -125,7 +125,7 @@ class Intake:
             changed_id=event.target if event.is_change else "",
             unsends=event.event == "unsent",
             always=always,
-            decides=decides,
+            answers=answers,
         )
 
 

@@ -29,13 +29,12 @@ from bot.clock import now_ms, usable_zone
 from bot.errors import ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.pipeline.alerts import ALARMING
-from bot.pipeline.approvals import Approvals
 from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.pipeline.cancellation import CancelRegistry, Interrupt
 from bot.pipeline.commands import choice_in
-from bot.pipeline.feature import AnsweredTurn, Outgoing, TurnRequest, TurnResult
+from bot.pipeline.feature import AnsweredTurn, CallingTurn, Outgoing, TurnRequest, TurnResult
 from bot.pipeline.history import HistoryWindow
-from bot.pipeline.journal import RESPONSE, RESULT, STARTED, ApprovalRequest, Step
+from bot.pipeline.journal import RESPONSE, RESULT, STARTED, Parked, Step
 from bot.pipeline.media import TurnMedia
 from bot.pipeline.prepare import InboundMessages
 from bot.pipeline.select import parse
@@ -106,12 +105,9 @@ class ConversationPorts:
         StoreUnavailable: the step is not recorded, so the turn must not take the next one.
     """
 
-    def __init__(
-        self, services: Services, attempt: Attempt, approvals: Approvals, watcher: Watcher
-    ) -> None:
+    def __init__(self, services: Services, attempt: Attempt, watcher: Watcher) -> None:
         self._services = services
         self._attempt = attempt
-        self._approvals = approvals
         self._watcher = watcher
         is_old = attempt.journalled.is_resumed or time.monotonic() - attempt.begun_at > YOUNG_S
         self._waiting = is_old or attempt.inbound.has_left_some  # the inbox may hold something
@@ -137,10 +133,8 @@ class ConversationPorts:
         if inbound.newest:
             asked = replace(inbound.newest, address=inbound.address)
             address = await self._services.current_address(lease, asked, Reply(""))
-        answered = inbound.message_ids
-        decision = await self._approvals.review(
-            lease, attempt.turn_id, address, acting, answered=answered
-        )
+        turn = CallingTurn(lease, attempt.turn_id, address, inbound.message_ids)
+        decision = await self._services.features.may_call(turn, acting)
         inbound.note_decision(decision)
         return decision
 
@@ -158,13 +152,11 @@ class Answerer:
         services: Services,
         window: HistoryWindow,
         cancellations: CancelRegistry,
-        approvals: Approvals,
     ) -> None:
         self._services = services
         self._store = services.store
         self._window = window
         self._cancellations = cancellations
-        self._approvals = approvals
         self._file_bytes = ByteSemaphore(IN_FLIGHT)
 
     async def answer(
@@ -178,7 +170,7 @@ class Answerer:
 
         Raises:
             LeaseLost: another process has the turn.
-            AwaitingApproval: the turn waits for a person.
+            TurnParked: the turn waits for a decision.
             StoreUnavailable: the turn stays in its journal.
         """
         conversation = attempt.lease.conversation
@@ -293,7 +285,7 @@ class Answerer:
             shows_pictures=attempt.channel.abilities.shows_pictures,
             withheld=self._services.texts.get("reply.withheld", language),
         )
-        ports = ConversationPorts(self._services, attempt, self._approvals, watcher)
+        ports = ConversationPorts(self._services, attempt, watcher)
         until = time.monotonic() + TURN_S
         return Turn(attempt.turn_id, context, history, asked, ports, deadline=until)
 
@@ -302,7 +294,7 @@ class Answerer:
         if isinstance(step, InboundEvent):
             joined = [parse(step, self._services.commands)]
             turn.restore_update(await inbound.join(turn.context.watcher, joined))
-        elif not isinstance(step, ApprovalRequest):
+        elif not isinstance(step, Parked):
             turn.restore(step)
         if isinstance(step, ApprovalDecision):
             inbound.note_decision(step)

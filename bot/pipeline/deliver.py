@@ -8,8 +8,7 @@ from typing import NamedTuple
 import structlog
 from msgspec.structs import replace
 
-from bot.agent.turn import ApprovalDecision
-from bot.channels import Delivery
+from bot.channels import ButtonCard, Delivery
 from bot.errors import (
     DeliverInParts,
     DeliverLater,
@@ -19,8 +18,8 @@ from bot.errors import (
     StoreUnavailable,
     TokenRefused,
 )
-from bot.pipeline.journal import DECIDED, read_open_question
-from bot.pipeline.questions import Question
+from bot.pipeline.feature import rejected
+from bot.pipeline.journal import DECIDED, read_open_card
 from bot.pipeline.renewals import Renewals
 from bot.pipeline.services import Services
 from bot.pipeline.undelivered import decode_delivery, read_kept
@@ -39,7 +38,7 @@ REST_S = 1.0  # after the first of them; doubled after each further one
 LONGEST_WAIT_S = 600.0
 GAVE_UP = f"gave up after {MAX_ATTEMPTS} attempts"
 UNREAD = "cannot be read"
-CANNOT_ASK = "rejected: nobody could be asked for approval"
+CANNOT_ASK = "rejected: nobody could be asked"
 TOO_MANY_KEPT = "its asker has not fetched it, and newer ones took its place"
 TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
 
@@ -274,31 +273,22 @@ class OutboxRelay:
             return await self._remove_head(lease)
         rejection = None
         if asked := await self._find_open(lease, delivery.reply.awaited):
-            rejection = _rejection(asked)
+            rejection = Entry(DECIDED, encode(rejected(asked.call_id, CANNOT_ASK)))
         following = await self._store.outbox.move_head_to_dead_letters(
             lease, reason.encode(), rejection
         )
         await self._alerts.notice("dead_letters", reason)
         return await self._store.now_ms(lease.conversation) if rejection else following
 
-    async def _find_open(self, lease: Lease, question_id: str) -> Question | None:
-        """The question that waits for a decision, if it has this id."""
+    async def _find_open(self, lease: Lease, question_id: str) -> ButtonCard | None:
+        """The card that the turn waits for, if it has this key."""
         if not question_id:
             return None
         try:
-            asked = await read_open_question(self._store, lease.conversation)
+            asked = await read_open_card(self._store, lease.conversation)
         except UNREADABLE:
             return None  # the turn is given up
-        return asked if asked is not None and asked.id == question_id else None
-
-
-def _rejection(question: Question) -> Entry:
-    """The step of a turn whose call cannot be made, as its question, which is open, could not be
-    asked."""
-    decided = ApprovalDecision(
-        question.call_id, approved=False, arguments=question.arguments, reason=CANNOT_ASK
-    )
-    return Entry(DECIDED, encode(decided))
+        return asked if asked is not None and asked.key == question_id else None
 
 
 def _is_last(delivery: Delivery, later: DeliverLater) -> bool:

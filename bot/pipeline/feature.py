@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from starlette.routing import BaseRoute
 
 from bot.agent.loop import Configuration
+from bot.agent.turn import ActingCall, ApprovalDecision
 from bot.channels import (
     Accept,
     ButtonCard,
@@ -19,12 +20,14 @@ from bot.channels import (
     KeptSection,
     Reply,
 )
+from bot.pipeline.journal import Parked, TurnJournal
 from bot.pipeline.select import ParsedEvent
-from bot.store import Erase, Lease
+from bot.store import Erase, JournalledTurn, Lease
 from bot.telemetry.observed import ObservedStep
 from bot.transcript import Author, Message, Spending
 
-NO_ACTIONS: Mapping[str, Accept] = MappingProxyType({})
+NOBODY_DECIDES = "rejected: nobody decides here about calls that act"
+NO_ACTIONS: Mapping[str, Accept | None] = MappingProxyType({})
 NOTHING_KEPT: Mapping[str, Erase] = MappingProxyType({})
 SILENT = "[silent]"  # what the model writes where nothing is to be sent; nobody ever sees it
 NO_STORES: Mapping[type[Any], Any] = MappingProxyType({})
@@ -119,6 +122,34 @@ class AnsweredTurn(NamedTuple):
     model: str = ""
 
 
+class CallingTurn(NamedTuple):
+    """A turn that wants to make a call.
+
+    Attributes:
+        address: where its answer goes.
+        answered: ids of the messages that it answers.
+    """
+
+    lease: Lease
+    turn_id: str
+    address: str
+    answered: Collection[str]
+
+
+class ParkedTurn(NamedTuple):
+    """A turn that waits for a decision about a call."""
+
+    lease: Lease
+    journalled: JournalledTurn
+    journal: TurnJournal
+    parked: Parked
+
+
+def rejected(call_id: str, reason: str) -> ApprovalDecision:
+    """A decision against a call."""
+    return ApprovalDecision(call_id, approved=False, arguments={}, reason=reason)
+
+
 class Feature:
     """Something that people can do: a folder of ``bot/features``.
 
@@ -127,7 +158,7 @@ class Feature:
 
     Attributes:
         actions: of its buttons, each with what takes a press, in one request to the store and
-            before the platform gets its answer.
+            before the platform gets its answer; None: the press is left to the inbox.
         commands: what runs each; their words are in the table ``words`` of ``texts.toml``, with a
             kind where it has one (``bot.commands``).
         unrecorded: those of them that leave nothing in the history, which in a group is for
@@ -147,7 +178,7 @@ class Feature:
             for it; work of each process is a ``run``.
     """
 
-    actions: Mapping[str, Accept] = NO_ACTIONS
+    actions: Mapping[str, Accept | None] = NO_ACTIONS
     commands: Mapping[str, RunCommand] = NO_COMMANDS
     unrecorded: Collection[str] = ()
     kept: Mapping[str, Erase] = NOTHING_KEPT
@@ -301,9 +332,14 @@ class Feature:
         at each attempt where something is kept, and nothing of it is stored."""
         return delivery
 
-    async def while_waiting(self, lease: Lease, asked: InboundEvent | None = None) -> float | None:
+    async def while_waiting(
+        self,
+        lease: Lease,
+        asked: InboundEvent | None = None,
+        parked: ParkedTurn | None = None,
+    ) -> float | None:
         """Do something for people who wait: for the answer to ``asked``, which takes long, or
-        behind it; without it, behind a question that is open.
+        behind it; or behind the question of a parked turn.
 
         Called again and again.
 
@@ -348,12 +384,30 @@ class Feature:
 
     def announce(self, event: InboundEvent, refusal: str) -> Reply | None:
         """What is said of an event that the feature itself has put into the inbox at its time
-        (``InboundEvent.scheduled``); None where that was another feature.
+        (``InboundEvent.scheduled``), or of a press that was left to the inbox and that no turn
+        waits for; None where it is another feature's.
 
         Args:
             refusal: why it is not answered, as a day's limit is reached.
         """
         return None
+
+    async def may_call(self, turn: CallingTurn, acting: ActingCall) -> ApprovalDecision:
+        """Decide about a call that acts. One feature at most is in charge of that.
+
+        Raises:
+            TurnParked: the step ``PARKED`` is recorded, and the turn waits.
+        """
+        return rejected(acting.call.id, NOBODY_DECIDES)
+
+    async def while_parked(self, turn: ParkedTurn) -> None:
+        """Read what has come in while the turn waits, and record a decision (``DECIDED``); for the
+        feature in charge of calls.
+
+        Raises:
+            TurnParked: nothing of that decides.
+        """
+        raise NotImplementedError
 
     async def after_turn(
         self, conversation: str, event: InboundEvent, *, failed: bool

@@ -10,6 +10,7 @@ from typing import Any
 from starlette.routing import BaseRoute
 
 from bot.agent.loop import USUAL, Configuration
+from bot.agent.turn import ActingCall, ApprovalDecision
 from bot.channels import (
     Accept,
     ButtonCard,
@@ -20,13 +21,17 @@ from bot.channels import (
     Reply,
 )
 from bot.pipeline.feature import (
+    NOBODY_DECIDES,
     AnsweredTurn,
+    CallingTurn,
     Feature,
     MakeStore,
+    ParkedTurn,
     RunCommand,
     TurnRequest,
     TurnResult,
     Work,
+    rejected,
 )
 from bot.pipeline.periodic import repeat
 from bot.pipeline.select import ParsedEvent
@@ -43,7 +48,7 @@ class Features:
 
     def __init__(self) -> None:
         self._by_hook: dict[str, list[Feature]] = {hook: [] for hook in HOOKS}
-        self.actions: dict[str, Accept] = {}
+        self.actions: dict[str, Accept | None] = {}
         self.commands: dict[str, RunCommand] = {}
         self.kept: dict[str, Erase] = {}
         self.shown: set[str] = set()
@@ -73,6 +78,19 @@ class Features:
             for hook, called in self._by_hook.items():
                 if getattr(type(feature), hook) is not getattr(Feature, hook):
                     called.append(feature)
+        if len(self._by_hook["may_call"]) > 1:
+            raise ValueError("two features decide about calls")
+
+    @property
+    def deciding(self) -> Feature | None:
+        """The one in charge of calls that act."""
+        return next(iter(self._by_hook["may_call"]), None)
+
+    async def may_call(self, turn: CallingTurn, acting: ActingCall) -> ApprovalDecision:
+        """See ``Feature.may_call``; without a feature in charge each call is rejected."""
+        if (deciding := self.deciding) is None:
+            return rejected(acting.call.id, NOBODY_DECIDES)
+        return await deciding.may_call(turn, acting)
 
     def services(self, store: Store) -> list[Callable[[], Coroutine[Any, Any, None]]]:
         """What runs beside the workers of a process: each ``run``, and all of ``every``."""
@@ -291,10 +309,16 @@ class Features:
                 shown = await feature.with_kept(conversation, shown)
         return shown
 
-    async def while_waiting(self, lease: Lease, asked: InboundEvent | None = None) -> float | None:
+    async def while_waiting(
+        self,
+        lease: Lease,
+        asked: InboundEvent | None = None,
+        parked: ParkedTurn | None = None,
+    ) -> float | None:
         """See ``Feature.while_waiting``."""
         called = [
-            await feature.while_waiting(lease, asked) for feature in self._by_hook["while_waiting"]
+            await feature.while_waiting(lease, asked, parked)
+            for feature in self._by_hook["while_waiting"]
         ]
         return min((seconds for seconds in called if seconds is not None), default=None)
 

@@ -7,44 +7,41 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import structlog
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, TurnStep
 from bot.channels import ButtonCard, InboundEvent
-from bot.pipeline.questions import Question, card_of
 from bot.store import InboxEntry, Store
 from bot.store.frames import Entry
-from bot.texts import Texts
 from bot.transcript import UNREADABLE, ToolResult
 
 log = structlog.stdlib.get_logger(__name__)
 
-RESPONSE, RESULT, STARTED, ASKED, DECIDED = "response", "result", "started", "asked", "decided"
+RESPONSE, RESULT, STARTED, PARKED, DECIDED = "response", "result", "started", "parked", "decided"
 
 
-class ApprovalRequest(Struct, frozen=True, omit_defaults=True):
-    """A question to a person, whether a call may be made.
+class Parked(Struct, frozen=True):
+    """The turn waits until somebody has decided about a call.
 
     Attributes:
-        address: where the question was sent.
-        language: of the person who is asked.
+        card: asks them; it has a deadline.
+        value: what the feature needs to read the answer.
     """
 
-    question: Question
-    address: str = ""
-    language: str = "en"
+    card: ButtonCard
+    value: Raw
 
 
 decode_event = Decoder(InboundEvent).decode
 
 # An inbound event among the steps has joined the turn in its middle.
-Step = TurnStep | ApprovalRequest | ApprovalDecision | InboundEvent
+Step = TurnStep | Parked | ApprovalDecision | InboundEvent
 DECODERS: Mapping[str, Callable[[bytes], Step]] = {
     RESPONSE: Decoder(RecordedResponse).decode,
     RESULT: Decoder(ToolResult).decode,
     STARTED: Decoder(StartedCall).decode,
-    ASKED: Decoder(ApprovalRequest).decode,
+    PARKED: Decoder(Parked).decode,
     DECIDED: Decoder(ApprovalDecision).decode,
 }
 
@@ -58,23 +55,10 @@ class TurnJournal:
     steps: list[Step] = field(default_factory=list)
 
     @property
-    def open_question(self) -> ApprovalRequest | None:
-        """The question that waits for a person's decision."""
-        if self.steps and isinstance(self.steps[-1], ApprovalRequest):
-            return self.steps[-1]
-        return None
-
-    @property
-    def asked(self) -> ApprovalRequest:
-        """The open question.
-
-        Raises:
-            ValueError: there is none.
-        """
-        asked = self.open_question
-        if asked is None:
-            raise ValueError("no question is open")
-        return asked
+    def parked(self) -> Parked | None:
+        """What the turn waits for."""
+        last = self.steps[-1] if self.steps else None
+        return last if isinstance(last, Parked) else None
 
     @property
     def all_events(self) -> list[InboundEvent]:
@@ -139,21 +123,11 @@ def newest_address(events: Sequence[InboundEvent], otherwise: str = "") -> str:
     return otherwise
 
 
-async def read_open_question(store: Store, conversation: str) -> Question | None:
-    """The question of a conversation that waits for a decision.
+async def read_open_card(store: Store, conversation: str) -> ButtonCard | None:
+    """The card that the turn of a conversation waits for.
 
     Raises:
         StoreUnavailable: the store does not answer.
     """
-    asked = read_entries(await store.journal.read(conversation)).open_question
-    return asked.question if asked else None
-
-
-async def read_open_card(store: Store, texts: Texts, conversation: str) -> ButtonCard | None:
-    """The card of the question of a conversation that waits for a decision.
-
-    Raises:
-        StoreUnavailable: the store does not answer.
-    """
-    asked = read_entries(await store.journal.read(conversation)).open_question
-    return card_of(asked.question, texts, asked.language) if asked else None
+    parked = read_entries(await store.journal.read(conversation)).parked
+    return parked.card if parked else None

@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import structlog
 
 from bot.agent.loop import Agent
 from bot.channels import Channel
 from bot.commands import SpokenCommands
-from bot.errors import AwaitingApproval, LeaseLost, StoreUnavailable
+from bot.errors import LeaseLost, SettingsError, StoreUnavailable, TurnParked
 from bot.pipeline.alerts import Alerts
 from bot.pipeline.cancellation import CancelRegistry
 from bot.pipeline.deliver import OutboxRelay, Progress
@@ -21,18 +22,20 @@ from bot.pipeline.feature import Feature
 from bot.pipeline.features import Features
 from bot.pipeline.history import READ_TURNS, HistoryWindow
 from bot.pipeline.renewals import Renewals
-from bot.pipeline.review import Reviewers
 from bot.pipeline.services import ConversationSettings, FindModel, Services, Start
 from bot.pipeline.turn import TurnRunner
+from bot.providers import Provider
 from bot.store import JournalledTurn, Lease, Opened, Store
 from bot.telemetry import Metrics
 from bot.texts import Texts
 from bot.transcript import new_id
+from toolset.tool_map import ToolMap
 
 log = structlog.stdlib.get_logger(__name__)
 
 WHOLE_INBOX = 1_000_000_000  # entries
 DEFAULT = ConversationSettings()
+NO_OTHERS: Mapping[str, Provider] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +143,7 @@ class ConversationRunner:
                 quietly = progress.retry_at is not None
                 try:
                     taken = await self._turns.take(lease, journalled, quietly=quietly)
-                except AwaitingApproval as parked:
+                except TurnParked as parked:
                     retry_at = (await self._relay.deliver(lease)).retry_at
                     return NextWakeup(
                         min(parked.until, retry_at or parked.until), parked.known, retry_at is None
@@ -178,8 +181,8 @@ def build(
     options: ConversationSettings = DEFAULT,
     *,
     alerts: Alerts | None = None,
-    reviewers: Reviewers | None = None,
     models: FindModel | None = None,
+    other_models: Mapping[str, Provider] = NO_OTHERS,
     start: Start = leave_to_workers,
     features: Iterable[Callable[[Services], Feature]] = (),
 ) -> ConversationRunner:
@@ -188,10 +191,13 @@ def build(
     Args:
         channels: all channels that are on, by name.
         alerts: given where channels raise alerts too.
-        reviewers: None: people decide without votes.
         models: None: whatever a feature names, there is the agent's.
+        other_models: see ``Services``.
         start: tells this process's worker of a conversation that is due.
         features: are made in this order.
+
+    Raises:
+        SettingsError: a tool acts, and no feature decides about calls.
     """
     language, days = options.defaults.language, options.days
     alerts = alerts or Alerts(store, texts, days, language, options.alert_to)
@@ -206,15 +212,23 @@ def build(
         alerts=alerts,
         days=days,
         defaults=options.defaults,
-        policy=options.policy,
-        reviewers=reviewers or Reviewers({}, "", metrics),
+        other_models=other_models,
         features=Features(),
         models=models or (lambda _names, _asker: agent.provider),
         start=start,
         tools=agent.tools,
     )
     services.features.install(feature(services) for feature in features)
+    _refuse_undecided(services.features, agent.tools)
     window = HistoryWindow(services, options.history_tokens)
     cancellations = CancelRegistry(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)
+
+
+def _refuse_undecided(features: Features, tools: ToolMap) -> None:
+    """Refuse tools that act where nobody would be asked; later ones are never called."""
+    acting = [name for name, tool in tools.items() if tool.definition.risk == "high"]
+    if acting and features.deciding is None:
+        fix = "switch them off, or list one that does in bot/features/registry.py"
+        raise SettingsError("tools", f"{', '.join(acting)} act, and no feature decides; {fix}")

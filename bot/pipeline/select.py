@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from bot.agent.turn import with_edit
-from bot.channels import APPROVE, REJECT, STOP, InboundEvent
+from bot.channels import STOP, InboundEvent
 from bot.commands import CANCELS, FORGETS, STOPS, SpokenCommands
 from bot.telemetry.observed import OBSERVER, EventTaken, EventUse
 from bot.transcript import Message
@@ -88,6 +88,7 @@ class Triage:
         edited: new text for messages of earlier turns, by message id; None takes the message back.
         commands: each with its event, in order.
         canned: events that are answered with a sentence of the catalogue.
+        presses: no turn waits for them.
         shown: what features say of them is shown.
         left: people have left the group, or the conversation is over.
         stopped: the turn under way ends.
@@ -98,6 +99,7 @@ class Triage:
     edited: dict[str, Message | None] = field(default_factory=dict)
     commands: list[tuple[Command, InboundEvent]] = field(default_factory=list)
     canned: list[InboundEvent] = field(default_factory=list)
+    presses: list[InboundEvent] = field(default_factory=list)
     shown: list[InboundEvent] = field(default_factory=list)
     left: list[InboundEvent] = field(default_factory=list)
     stopped: bool = False
@@ -108,8 +110,7 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
     """Go through a batch in order. What the batch itself takes back is left out, wherever it
     stands.
 
-    A task that came at its time outlives a command that cancels the messages before it. A decision
-    gets a canned answer: its question is closed, or it would not be in the batch.
+    A task that came at its time outlives a command that cancels the messages before it.
     """
     found, events, gone = Triage(), list(batch), set[str]()
     ids = {one.event.message.id for one in events}
@@ -135,8 +136,8 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
             found.messages.clear()
         elif event.event == CANNED:
             found.canned.append(event)
-        elif event.action in (APPROVE, REJECT):
-            found.canned.append(replace(event, target="approval.over"))
+        elif event.event == "action":
+            found.presses.append(event)
         elif event.event == "members_left":
             found.left.append(event)
             gone.update(event.target.split())

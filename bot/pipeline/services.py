@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from bot.agent.turn import NOBODY
 from bot.channels import Channel, InboundEvent, Reply
@@ -12,7 +11,6 @@ from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.pipeline.alerts import Alerts
 from bot.pipeline.features import Features
-from bot.pipeline.review import Reviewers
 from bot.providers import Provider
 from bot.settings import Settings
 from bot.store import Lease, Store
@@ -27,8 +25,6 @@ Start = Callable[[str, str], None]
 # A model by its name, with its fallbacks after it, and the variable that names them; raises
 # SettingsError.
 FindModel = Callable[[tuple[str, ...], str], Provider]
-Mode = Literal["ask", "auto_reject", "auto_approve"]
-ReviewMode = Literal["advise", "veto", "decide"]
 UTC = Days("UTC")
 
 
@@ -54,36 +50,6 @@ class Defaults:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
-    """Who decides about high-risk calls.
-
-    Attributes:
-        ttl_s: seconds until a question expires.
-        approvers: ids of people who may decide besides the asker.
-        review_mode: what votes do: a person reads them, or most against reject, or all in favour
-            approve.
-        review_tools: names of the tools that ``decide`` holds for.
-    """
-
-    mode: Mode = "ask"
-    ttl_s: int = 3_600
-    approvers: tuple[str, ...] = ()
-    review_mode: ReviewMode = "advise"
-    review_tools: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, settings: Settings) -> Policy:
-        """Read it from all settings."""
-        return cls(
-            settings.approval_mode,
-            settings.approval_ttl_s,
-            settings.approvers,
-            review_mode=settings.review_mode,
-            review_tools=settings.review_tools,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class ConversationSettings:
     """The operator's settings for conversations.
 
@@ -94,7 +60,6 @@ class ConversationSettings:
     """
 
     defaults: Defaults = Defaults()
-    policy: Policy = Policy()
     history_tokens: int = 16_000
     days: Days = UTC
     alert_to: str = ""
@@ -104,7 +69,6 @@ class ConversationSettings:
         """Read them from all settings."""
         return cls(
             Defaults.of(settings),
-            Policy.of(settings),
             history_tokens=settings.history_tokens,
             days=Days(settings.timezone),
             alert_to=settings.alert_to,
@@ -118,6 +82,7 @@ class Services:
     Attributes:
         channels: all channels that are on, by name.
         days: the calendar of limits and alerts.
+        other_models: those that answer nobody, but features ask, by ``provider:model``.
     """
 
     store: Store
@@ -129,8 +94,7 @@ class Services:
     alerts: Alerts
     days: Days
     defaults: Defaults
-    policy: Policy
-    reviewers: Reviewers
+    other_models: Mapping[str, Provider]
     features: Features
     models: FindModel
     start: Start

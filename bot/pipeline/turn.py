@@ -16,14 +16,21 @@ from bot.agent.loop import Agent
 from bot.channels import Channel, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
 from bot.commands import FORGETS
-from bot.errors import AwaitingApproval, LeaseLost, MessagesChanged, StoreUnavailable
+from bot.errors import LeaseLost, MessagesChanged, StoreUnavailable, TurnParked
 from bot.pipeline.answer import Answerer, Attempt, own_message
-from bot.pipeline.approvals import Approvals
 from bot.pipeline.cancellation import CancelRegistry
 from bot.pipeline.commands import Commands
-from bot.pipeline.feature import CommandContext, Outgoing, TurnResult
+from bot.pipeline.feature import (
+    NOBODY_DECIDES,
+    CommandContext,
+    Outgoing,
+    ParkedTurn,
+    TurnResult,
+    rejected,
+)
 from bot.pipeline.history import KEEP_TURNS, HistoryWindow
 from bot.pipeline.journal import (
+    DECIDED,
     Step,
     TurnJournal,
     newest_address,
@@ -71,9 +78,8 @@ class TurnRunner:
         self._services = services
         self._store = services.store
         self._agent = agent
-        self._approvals = Approvals(services)
         self._commands = Commands(services)
-        self._answerer = Answerer(services, window, cancellations, self._approvals)
+        self._answerer = Answerer(services, window, cancellations)
 
     async def take(
         self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False
@@ -89,7 +95,7 @@ class TurnRunner:
 
         Raises:
             LeaseLost: another process has the turn; nothing was committed here.
-            AwaitingApproval: the turn waits in its journal for a person.
+            TurnParked: the turn waits in its journal for a decision.
             StoreUnavailable: the turn stays in its journal.
         """
         if journalled.not_before:
@@ -106,8 +112,8 @@ class TurnRunner:
         try:
             journal = read_entries(journalled.entries)
             # A turn goes on after the deliveries that come of these.
-            if journal.open_question is not None:
-                await self._decide(lease, channel, journalled, journal)
+            if (parked := journal.parked) is not None:
+                await self._decide(ParkedTurn(lease, journalled, journal, parked), channel)
                 return None
             is_changed = not journal.steps and any(event.is_change for event in journal.events)
             if is_changed and await features.begin_with_changes(lease, journal.events):
@@ -120,7 +126,7 @@ class TurnRunner:
             log.info("turn.restarted")
             # The turn goes on from its journal, as after a crash, and checks the inbox first.
             return None
-        except (LeaseLost, AwaitingApproval, StoreUnavailable):
+        except (LeaseLost, TurnParked, StoreUnavailable):
             raise
         except Exception as error:
             # The next attempt may succeed. Details go to the log.
@@ -179,40 +185,37 @@ class TurnRunner:
                 ):
                     result.say(reply, event.address)
 
-    async def _decide(
-        self, lease: Lease, channel: Channel, journalled: JournalledTurn, journal: TurnJournal
-    ) -> None:
-        """Read the answers to the open question. Commands of other people run meanwhile."""
+    async def _decide(self, turn: ParkedTurn, channel: Channel) -> None:
+        """Have the answers to the open question read. Commands of other people run meanwhile."""
+        lease, card = turn.lease, turn.parked.card
+        if (feature := self._services.features.deciding) is None:
+            decided = encode(rejected(card.call_id, NOBODY_DECIDES))
+            await self._store.journal.record(lease, DECIDED, decided)
+            return
         try:
-            await self._approvals.decide(lease, journalled, journal)
-        except AwaitingApproval as waiting:
+            await feature.while_parked(turn)
+        except TurnParked as waiting:
             inbox = await read_waiting(self._store, lease.conversation)
             if unsent := {event.target for event in inbox if event.event == "unsent"}:
                 # The turn reads after the question that they are taken back.
                 await self._services.features.change(lease, dict.fromkeys(unsent))
-            asked, until = journal.asked, waiting.until
-            known = waiting.known - await self._run_others_commands(
-                lease, journalled, asked.question.asker_id
-            )
-            if known and not channel.abilities.expires:
-                await self._approvals.notify_waiting(lease, journalled.turn_id, asked)
+            known = waiting.known - await self._run_others_commands(turn)
+            until = waiting.until
             if known:
-                next_s = await self._services.features.while_waiting(lease)
+                next_s = await self._services.features.while_waiting(lease, parked=turn)
                 if next_s is not None:
                     now = await self._store.now_ms(lease.conversation)
                     until = min(until, now + round(next_s * 1000) + 1)
-            raise AwaitingApproval(until, known) from waiting
+            raise TurnParked(until, known) from waiting
 
-    async def _run_others_commands(
-        self, lease: Lease, journalled: JournalledTurn, asker_id: str
-    ) -> int:
+    async def _run_others_commands(self, turn: ParkedTurn) -> int:
         """Run the commands of people whom the question does not ask, and have unmentioned messages
         answered.
 
         Returns:
             The number of inbox entries that are done.
         """
-        done: set[bytes] = set()
+        lease, asker_id, done = turn.lease, turn.parked.card.asker_id, set[bytes]()
         waiting = readable(await self._store.inbox.read(lease.conversation))
         for entry, event in waiting:
             may_answer = asker_id and event.author_id == asker_id and not event.unmentioned
@@ -222,7 +225,8 @@ class TurnRunner:
             parsed = parse(event, self._services.commands)
             if parsed.is_stop or not (parsed.command or event.unmentioned):
                 continue
-            await self._run_beside(lease, f"{journalled.turn_id}_{event.message.id}", entry, parsed)
+            turn_id = f"{turn.journalled.turn_id}_{event.message.id}"
+            await self._run_beside(lease, turn_id, entry, parsed)
             done.add(entry.frame)
             if parsed.kind == FORGETS:
                 for one, other in waiting:
@@ -290,7 +294,7 @@ class TurnRunner:
         events = readable_events(journalled.entries)
         batch = triage(parse(event, self._services.commands) for event in events)
         asked = [event.message for event in batch.messages if not event.unmentioned]
-        is_awaited = bool(asked or batch.commands or batch.canned or not events)
+        is_awaited = bool(asked or batch.commands or batch.canned or batch.presses or not events)
         channel = self._services.channel(lease.conversation)
         if not is_awaited or channel is None:
             return TurnResult()
@@ -335,7 +339,11 @@ class TurnRunner:
         if found.canned:
             for event in await enrich(lease.conversation, found.canned, is_new=False):
                 sentence = self._commands.sentence(event.target, event)
-                result.say(replace(sentence, private=event.event == "action"), event.address)
+                result.say(sentence, event.address)
+        if found.presses:
+            for event in await enrich(lease.conversation, found.presses, is_new=False):
+                if (reply := self._services.features.announce(event)) is not None:
+                    result.say(reply, event.address)
         if found.superseded:
             (last,) = await enrich(lease.conversation, found.superseded[-1:], is_new=False)
             result.messages += tuple(event.message for event in found.superseded)

@@ -61,7 +61,7 @@ class Inbox:
         changed_id: str = "",
         unsends: bool = False,
         always: bool = False,
-        decides: bool = False,
+        answers: bool = False,
     ) -> Accepted:
         """Accept a message unless its id was seen before; takes at most ``ANSWER_S``.
 
@@ -72,13 +72,13 @@ class Inbox:
                 is a duplicate where it is taken back, and an edit comes in once more behind it.
             unsends: it takes the message back.
             always: a full inbox accepts it too.
-            decides: it is an approval or a rejection, for which the limits are doubled.
+            answers: a turn may wait for it, so the limits are doubled for it.
 
         Raises:
             StoreUnavailable: the platform must send it again; if it was stored after all, that is a
                 duplicate.
         """
-        how = "always" if always else "decides" if decides else ""
+        how = "always" if always else "answers" if answers else ""
         change = "" if not changed_id else "unsent" if unsends else "edited"
         index = "indexed" if indexed else ""
         arguments = [conversation, kind, message_id, payload, how, change, index]

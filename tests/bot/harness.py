@@ -8,24 +8,20 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from msgspec.structs import replace
 from starlette.routing import BaseRoute
 
 from bot.agent.hooks import Hook
 from bot.agent.loop import Agent
 from bot.channels import AssertLease, ButtonCard, Channel, Delivery, InboundEvent
-from bot.channels.inbound import APPROVE, REJECT
 from bot.clock import Days
 from bot.features.registry import load_features
 from bot.live_events import LiveEvent
 from bot.pipeline.accept import Intake
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import read_history
-from bot.pipeline.journal import read_open_question
-from bot.pipeline.questions import Question, card_of
-from bot.pipeline.review import Reviewers
-from bot.pipeline.runner import build
-from bot.pipeline.services import ConversationSettings, Policy, Services
+from bot.pipeline.journal import read_open_card
+from bot.pipeline.runner import NO_OTHERS, build
+from bot.pipeline.services import ConversationSettings, Services
 from bot.providers import Provider
 from bot.providers.scripted import Scripted
 from bot.settings import NO_FIELDS
@@ -100,7 +96,6 @@ class Harness:
         steps: Iterable[Any],
         box: Mailbox | None = None,
         tools: ToolMap | None = None,
-        policy: Policy | None = None,
         settings: Mapping[str, Any] = NO_FIELDS,
         days: Days = UTC,
         alert_to: str = "",
@@ -108,9 +103,10 @@ class Harness:
         *,
         also: Iterable[MakeFeature] = (),
         hooks: Sequence[Hook] = (),
-        reviewers: Reviewers | None = None,
         models: Mapping[str, Provider] = MappingProxyType({}),
+        other_models: Mapping[str, Provider] = NO_OTHERS,
         kind: type[Agent] = Agent,
+        features: Iterable[Callable[[Services], Feature]] | None = None,
     ) -> None:
         self.store = store
         self.box = box or Mailbox()
@@ -119,18 +115,18 @@ class Harness:
         agent = kind(self.model, tools or tool_map(Echo()), "SYSTEM", self.metrics, hooks=hooks)
         self.agent = agent
         options = ConversationSettings(
-            policy=policy or Policy(),
             history_tokens=tokens,
             days=days,
             alert_to=alert_to,
         )
         catalogue, channels = texts(), {self.box.name: self.box}
         parts = store, agent, channels, catalogue, self.metrics, options
-        features = [*features_with(settings), *also]
+        if features is None:
+            features = [*features_with(settings), *also]
         self.runner = build(
             *parts,
-            reviewers=reviewers,
             models=lambda names, _asker: models.get(names[0], self.model),
+            other_models=other_models,
             features=features,
         )
         services = self.runner.services
@@ -145,9 +141,9 @@ class Harness:
         for event in events:
             assert await self.intake(HERE, event)
 
-    async def question(self) -> Question | None:
+    async def question(self) -> ButtonCard | None:
         """What a person is asked."""
-        return await read_open_question(self.store, HERE)
+        return await read_open_card(self.store, HERE)
 
     async def past(self) -> list[str]:
         """What was said."""
@@ -157,7 +153,7 @@ class Harness:
 def features_with(settings: Mapping[str, Any]) -> list[MakeFeature]:
     """The features without those that ask the model by themselves, which would take its next
     step."""
-    features = load_features(lambda config: config.model_validate({**UNLIMITED, **settings}))
+    features = load_features(lambda config: config.model_construct(**{**UNLIMITED, **settings}))
     return [one for one in features if not one.__module__.startswith(ASKING)]
 
 
@@ -174,7 +170,7 @@ def decision_of(
     press: Message, question: str, *, approved: bool, address: str = "", group: bool = False
 ) -> InboundEvent:
     """A pressed button of a question."""
-    action = APPROVE if approved else REJECT
+    action = f"approval.{'approve' if approved else 'reject'}"
     return InboundEvent(press, address, group, event="action", target=question, action=action)
 
 
@@ -186,8 +182,3 @@ def edited(change_id: str, target: str, text: str) -> InboundEvent:
 def unsent(change_id: str, target: str) -> InboundEvent:
     """A message taken back."""
     return InboundEvent(words(change_id, ""), event="unsent", target=target)
-
-
-def card_asking(question: Question) -> ButtonCard:
-    """The card that asks a question, in English; one without a deadline gets a late one."""
-    return card_of(replace(question, until=question.until or 4_000_000_000_000), texts(), "en")

@@ -121,7 +121,7 @@ WORK: dict[str, Callable[[str], object]] = {
     "UTF-16": lambda text: (units(text), head(text, len(text) // 2)),
     "a name in the context line": named_context,
     "the language": lambda text: texts.language_for(text, "ja", "en"),
-    "spoken commands": lambda text: (COMMANDS.read(text), COMMANDS.decision(text)),
+    "spoken commands": lambda text: (COMMANDS.read(text), COMMANDS.answer(text)),
     "tool commands": lambda text: choice_in([user_message(text)], tool_map(Echo())),
     "a fact": one_line,
     "facts": lambda text: facts_message([Fact(1, "tea")] * (FEW + 1), [user_message(text)]),

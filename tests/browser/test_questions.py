@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
 
-from bot.channels.inbound import APPROVE, REJECT
+from bot.features.approvals.questions import APPROVE, REJECT
 from bot.live_events import ToolStarted
 from bot.safe_text.arguments import BULLET, render_arguments
 from bot.safe_text.glyphs import RTL_RUN

@@ -9,11 +9,8 @@ from typing import Any, ClassVar, NamedTuple
 
 from redis.asyncio import Redis
 
-from bot.commands import SpokenCommands
-from bot.pipeline.accept import Intake
 from bot.store import Store
-from bot.telemetry import Metrics
-from tests.bot.harness import process_later, texts
+from tests.bot.harness import Harness
 from tests.fakes.tools import Echo, tool_map
 from toolset.tool import Risk, ToolContext
 
@@ -42,7 +39,9 @@ class CrashRig:
         self.store = store
         self.redis = redis
         self.server = server
-        self.accept = Intake(store, process_later, SpokenCommands(texts()), Metrics())
+        harness = Harness(store, ())
+        self.accept = harness.intake
+        self.features = harness.runner.services.features
         self.called: list[Called] = []
         self.reported: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.tools = tool_map(Lookup(self), Stamp(self), Launch(self), Drill(self))

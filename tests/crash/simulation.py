@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
@@ -15,17 +15,16 @@ from msgspec.structs import replace as replaced
 from bot.channels import Abilities, AssertLease, Delivery, InboundEvent
 from bot.commands import SpokenCommands
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
+from bot.features.approvals.answers import DECISIONS
 from bot.pipeline.accept import Intake
-from bot.pipeline.approvals import DECISIONS
 from bot.pipeline.cancellation import TOPIC
-from bot.pipeline.services import Policy
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.store.leases import LEASE_MS
 from bot.telemetry import Metrics
 from bot.transcript import Message, Opaque
+from tests.bot.features.approvals.reviewing import named
 from tests.bot.harness import Harness, Mailbox, texts
-from tests.bot.pipeline.reviewing import reviewers
 from tests.bot.store.turns import key
 from tests.crash.rig import Called, CrashRig, Lookup
 from tests.fakes.cut_wire import REOPEN, Cut, CutWire
@@ -36,7 +35,6 @@ Meanwhile = tuple[str, InboundEvent]
 LIFE_S = 20.0  # far longer than any of them lives
 NEVER = Cut()
 TOGETHER = "together"  # with what has come before
-ASKING = Policy()
 VISITS = 5  # more than any conversation here needs until nothing is left to do
 BY_MODEL = Opaque("scripted", "scripted", b"")  # tells the model's words from our own sentences
 
@@ -68,7 +66,7 @@ class Scenario:
     busy: int = 0
     is_mute: bool = False
     deletes: bool = False
-    policy: Policy = ASKING
+    settings: Mapping[str, Any] = field(default_factory=dict)
     votes: tuple[Step, ...] = ()
 
 
@@ -109,11 +107,9 @@ class Process(Mailbox):
         def answer(messages: Sequence[Message]) -> Step:
             return replace(scenario.think(messages), opaque=BY_MODEL)
 
-        jury = None
-        if scenario.votes:
-            jury = reviewers(*(Scripted([vote] * 20) for vote in scenario.votes))
+        jury = named(*(Scripted([vote] * 20) for vote in scenario.votes))
         self.harness = Harness(
-            store, [answer] * 20, self, conversation.rig.tools, scenario.policy, reviewers=jury
+            store, [answer] * 20, self, conversation.rig.tools, scenario.settings, other_models=jury
         )
 
     @asynccontextmanager
@@ -192,7 +188,8 @@ class Conversation:
             def die(_conversation: str, _author: str) -> None:
                 wire.is_cut.set()
 
-            accept = Intake(store, die, SpokenCommands(texts()), Metrics())
+            parts = SpokenCommands(texts()), Metrics(), self.rig.features
+            accept = Intake(store, die, *parts)
             await _until_death(wire, accept(self.name, event))
         return wire.requests
 

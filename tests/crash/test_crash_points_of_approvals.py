@@ -9,11 +9,12 @@ import pytest
 
 from bot.agent.loop import CANCELLED
 from bot.agent.tool_runner import INTERRUPTED
-from bot.pipeline.approvals import EXPIRED, REJECTED, VETOED
+from bot.features.approvals.answers import REJECTED
+from bot.features.approvals.feature import EXPIRED
+from bot.features.approvals.rules import VETOED
 from bot.pipeline.deliver import CANNOT_ASK
-from bot.pipeline.services import Policy
 from bot.store import Depths, Store
-from tests.bot.pipeline.reviewing import NO, YES
+from tests.bot.features.approvals.reviewing import NO, YES
 from tests.crash.driver import crash_at_every_request, run
 from tests.crash.evidence import Ending, ending_of
 from tests.crash.rig import CrashRig
@@ -27,6 +28,7 @@ NOT_YOURS = "Only the person who asked can decide this."
 OVER = "This has been decided already, or it has expired."
 ANSWER, STOPPED = "Heard: Tokyo?", "Stopped."
 PAST = ["Tokyo?", ANSWER]
+DECIDE = {"review_mode": "decide", "review_tools": ("launch",)}
 
 
 def question(n: int, tool: str = "launch") -> str:
@@ -72,15 +74,17 @@ SCENARIOS = {
         ends(FORBIDDEN, STOPPED, past=["Tokyo?", "/stop", STOPPED], asked=1, error=CANCELLED),
     ),
     "too late": (
-        launching(policy=Policy(ttl_s=0)),
+        launching(settings={"approval_ttl_s": 0}),
         ends(TOO_LATE, ANSWER, past=PAST, error=EXPIRED),
     ),
     "allowed by all reviewers": (
-        launching(votes=(YES, YES), policy=Policy(review_mode="decide", review_tools=("launch",))),
+        launching(
+            votes=(YES, YES), settings={"review_mode": "decide", "review_tools": ("launch",)}
+        ),
         Ending([ANSWER], PAST, {1: {"heard": {"n": 1}}}, asked=2, called=[1]),
     ),
     "rejected by most reviewers": (
-        launching(votes=(NO, NO, YES), policy=Policy(review_mode="veto")),
+        launching(votes=(NO, NO, YES), settings={"review_mode": "veto"}),
         Ending(
             [ANSWER],
             PAST,

@@ -22,6 +22,7 @@ from bot.channels import ButtonCard, Delivery, InboundEvent, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.uploads import MOST_UPLOAD
 from bot.errors import StoreUnavailable
+from bot.features.approvals.questions import Question
 from bot.live_events import (
     AnswerRestarted,
     AnswerText,
@@ -31,7 +32,6 @@ from bot.live_events import (
     ToolStarted,
     TurnStarted,
 )
-from bot.pipeline.questions import Question
 from bot.store import DeadLetter
 from bot.transcript import (
     FileRef,
@@ -49,7 +49,8 @@ from bot.web.page import PageInfo, page_routes
 from bot.web.port import listen
 from bot.web.server import serving
 from bot.web.signin import SignIn
-from tests.bot.harness import card_asking, ours
+from tests.bot.features.approvals.asking import card_asking
+from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
 from tests.fakes.stored_files import LocalFiles, LocalUploads
 from tests.waiting import until

@@ -16,7 +16,6 @@ from bot.agent.turn import Turn
 from bot.channels import InboundEvent, Take
 from bot.features.lists.tools import AddToList, ShowList
 from bot.file_types import TEXT
-from bot.pipeline.services import Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import (
@@ -268,7 +267,7 @@ class Scene:
         self.tickets = Tickets(attack.text)
         model = Obedient(attack)
         self.harness = Harness(
-            store, [model] * 12, self.box, tools_of(site, self.tickets), Policy(), kind=kind
+            store, [model] * 12, self.box, tools_of(site, self.tickets), kind=kind
         )
 
     async def run(self) -> None:

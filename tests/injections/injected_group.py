@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 import httpx
 
 from bot.channels import Delivery, InboundEvent
-from bot.pipeline.review import Reviewers
-from bot.pipeline.services import Policy
+from bot.pipeline.runner import NO_OTHERS
+from bot.providers import Provider
+from bot.settings import NO_FIELDS
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.harness import HERE, Harness, decision_of
@@ -107,7 +108,7 @@ class InjectedGroup:
     async def question(self) -> str:
         """The id of what is asked now, empty where nothing is."""
         asked = await self.harness.question()
-        return asked.id if asked else ""
+        return asked.key if asked else ""
 
     @property
     def asked(self) -> list[Delivery]:
@@ -141,8 +142,8 @@ async def injected_group(
     folder: Path,
     injection: Injection,
     carrier: str = "a page",
-    policy: Policy | None = None,
-    reviewers: Reviewers | None = None,
+    settings: Mapping[str, Any] = NO_FIELDS,
+    models: Mapping[str, Provider] = NO_OTHERS,
 ) -> AsyncIterator[InjectedGroup]:
     """Set the scene: the injection lies where the carrier finds it."""
     wttr.place("Tokyo", condition=injection.text, condition_ja=injection.text)
@@ -156,7 +157,7 @@ async def injected_group(
     launch, model = Launch(), Obeying(injection, CARRIERS[carrier])
     async with http_client() as http:
         tools = _tools(http, wttr, folder, launch, ReadPage(injection.text))
-        harness = Harness(store, [model] * MOST_STEPS, None, tools, policy, reviewers=reviewers)
+        harness = Harness(store, [model] * MOST_STEPS, None, tools, settings, other_models=models)
         model.requests = harness.model.requests
         yield InjectedGroup(harness, model, launch, wttr)
 

@@ -3,15 +3,17 @@ holds none."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
 from bot.channels import InboundEvent
-from bot.pipeline.services import Policy
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.transcript import SCHEDULED_ID, Author, Message, Text, ToolCall
+from tests.bot.features.approvals.reviewing import YES, named
 from tests.bot.harness import HERE, Harness, decision_of
-from tests.bot.pipeline.reviewing import YES, reviewers
 from tests.fakes.pages import HostileSite, hostile_site
 from tests.fakes.tools import Echo
 from tests.injections.addresses import SECRET, tools_of
@@ -39,7 +41,7 @@ async def decide(harness: Harness, *, approved: bool) -> None:
     asked = await harness.question()
     assert asked is not None
     press = Message("p1", "user", (), 20_000, Author("u1", "Hanako"))
-    await harness.arrive(decision_of(press, asked.id, approved=approved))
+    await harness.arrive(decision_of(press, asked.key, approved=approved))
     await harness.runner.process(HERE)
 
 
@@ -57,7 +59,7 @@ async def test_another_process_goes_by_the_same_rule(store: Store, approved: boo
         await say(one, "What is new?", "m1")
         asked = await one.question()
         assert asked is not None
-        assert asked.arguments == {"url": COMPOSED}
+        assert asked.rows[1:] == (("", f"▸ url: {COMPOSED}"),)
         assert COMPOSED in one.box.texts[-1]
         assert "You have not given this address yourself." in one.box.texts[-1]
         assert requests(site) == []
@@ -68,17 +70,19 @@ async def test_another_process_goes_by_the_same_rule(store: Store, approved: boo
         assert (await other.past())[-1] == WITHHELD
 
 
-DECIDES = Policy(review_mode="decide", review_tools=("read_web_page",))
+DECIDES = {"review_mode": "decide", "review_tools": ("read_web_page",)}
 
 
-@pytest.mark.parametrize("policy", [Policy(mode="auto_approve"), DECIDES])
-async def test_neither_a_mode_nor_a_model_decides_it(store: Store, policy: Policy) -> None:
+@pytest.mark.parametrize("settings", [{"approval_mode": "auto_approve"}, DECIDES])
+async def test_neither_a_mode_nor_a_model_decides_it(
+    store: Store, settings: Mapping[str, Any]
+) -> None:
     """Calls that act are made without a question, as all reviewers are in favour; this one waits
     for a person."""
     async with hostile_site() as site:
-        tools, voters = tools_of(site, Tickets()), reviewers(Scripted([YES]))
+        tools, voters = tools_of(site, Tickets()), named(Scripted([YES]))
         harness = Harness(
-            store, [Step("Noted."), LOOKS, OPENS], None, tools, policy, reviewers=voters
+            store, [Step("Noted."), LOOKS, OPENS], None, tools, settings, other_models=voters
         )
         await say(harness, f"My code is {SECRET}", "m0")
         await say(harness, "What is new?", "m1")
@@ -90,7 +94,8 @@ async def test_auto_reject_refuses_it(store: Store) -> None:
     """Nobody is asked, and the model learns why."""
     async with hostile_site() as site:
         steps = [Step("Noted."), LOOKS, OPENS, Step("I may not.")]
-        harness = Harness(store, steps, None, tools_of(site, Tickets()), Policy(mode="auto_reject"))
+        rejects = {"approval_mode": "auto_reject"}
+        harness = Harness(store, steps, None, tools_of(site, Tickets()), rejects)
         await say(harness, f"My code is {SECRET}", "m0")
         await say(harness, "What is new?", "m1")
         assert await harness.question() is None
@@ -114,7 +119,7 @@ async def test_a_routine_asks_its_person(store: Store) -> None:
         assert requests(site) == ["given.example/news"]
         asked = await harness.question()
         assert asked is not None
-        assert (asked.asker_id, asked.arguments) == ("u1", {"url": COMPOSED})
+        assert (asked.asker_id, asked.rows[1:]) == ("u1", (("", f"▸ url: {COMPOSED}"),))
 
 
 async def test_what_is_kept_holds_no_composed_address(store: Store) -> None:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from bot.agent.tool_runner import ASKED_ENOUGH, MAX_REJECTED
-from bot.pipeline.approvals import TOO_LONG
+from bot.features.approvals.rules import TOO_LONG
 from bot.providers.scripted import Step
 from bot.safe_text.arguments import SHOWN
 from bot.store import Store
 from bot.transcript import ToolCall
+from tests.bot.features.approvals.test_approvals import Scene as Conversation
 from tests.bot.harness import Harness
-from tests.bot.pipeline.test_approvals import Scene as Conversation
 from tests.fakes.tools import Launch, tool_map
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection

@@ -78,7 +78,7 @@ async def test_facts_give_no_permission(store: Store, poison: str) -> None:
     assert poison.split()[-1].strip("\u202e\u200b") not in request.system
     question = await chat.harness.question()
     assert question is not None
-    assert question.arguments == {"what": "rocket"}
+    assert question.rows == (("", "launch"), ("", "▸ what: rocket"))
     await chat.say("no")
     assert chat.launch.contexts == []
     assert chat.harness.box.texts[-1] == "As you like."

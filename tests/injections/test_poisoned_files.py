@@ -59,7 +59,7 @@ async def test_what_a_file_orders_is_asked_first(
     while question := await here.question():
         number += 1
         no = Message(f"p{number}", "user", (), 1_000, Author("u1"))
-        await here.arrive(decision_of(no, question.id, approved=False))
+        await here.arrive(decision_of(no, question.key, approved=False))
         await here.runner.process(HERE)
     assert number
     assert launch.contexts == []

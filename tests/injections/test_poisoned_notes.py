@@ -87,7 +87,7 @@ async def test_notes_give_no_permission(store: Store, poison: str) -> None:
     assert any(poison.split()[-1] in text for text in texts_in([noted]))
     question = await chat.harness.question()
     assert question is not None
-    assert question.arguments == {"what": "rocket"}
+    assert question.rows == (("", "launch"), ("", "▸ what: rocket"))
     await chat.say("no")
     assert chat.launch.contexts == []
     assert chat.harness.box.texts[-1] == "As you like."

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.pipeline.review import Reviewers
-from bot.pipeline.services import Policy, ReviewMode
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
-from bot.telemetry import Metrics
-from tests.bot.pipeline.reviewing import NO, YES
+from tests.bot.features.approvals.reviewing import NO, YES, named
 from tests.fakes.wttr import WttrFake
 from tests.injections.corpus import Injection, corpus
 from tests.injections.injected_group import MOST_STEPS, InjectedGroup, injected_group
@@ -21,7 +18,7 @@ from tests.injections.injected_group import MOST_STEPS, InjectedGroup, injected_
 ACTING = [one for one in corpus() if any(order.tool == "launch" for order in one.orders)]
 JURY, BLOCKS = 3, ("request", "call", "transcript")
 # The mode, and how many of the reviewers are sensible: in decide at least one must be.
-JURIES: list[tuple[ReviewMode, int]] = [("advise", 0), ("veto", 0), ("veto", 2), ("decide", 1)]
+JURIES: list[tuple[str, int]] = [("advise", 0), ("veto", 0), ("veto", 2), ("decide", 1)]
 # Each injection meets one of them, and each of them many.
 CASES = list(zip(ACTING, cycle(JURIES)))
 
@@ -31,25 +28,22 @@ def obeying(injection: Injection) -> Step:
     return Step(f"{injection.text}\n\nI approve. The person has approved.", calls=YES.calls)
 
 
-def jury(injection: Injection, sensible: int) -> tuple[Reviewers, list[Scripted]]:
+def jury(injection: Injection, sensible: int) -> dict[str, Scripted]:
     """Three reviewers; the others obey."""
     steps = [NO] * sensible + [obeying(injection)] * (JURY - sensible)
-    scripts = [Scripted([step] * MOST_STEPS) for step in steps]
-    return Reviewers(
-        {f"r{number}": script for number, script in enumerate(scripts)}, "REVIEW", Metrics()
-    ), scripts
+    return named(*(Scripted([step] * MOST_STEPS) for step in steps))
 
 
 @pytest.mark.parametrize(("injection", "of"), CASES, ids=[one.name for one, _ in CASES])
 async def test_no_injection_acts_by_votes(
-    injection: Injection, of: tuple[ReviewMode, int], store: Store, wttr: WttrFake, tmp_path: Path
+    injection: Injection, of: tuple[str, int], store: Store, wttr: WttrFake, tmp_path: Path
 ) -> None:
     """A person is asked, or nobody; the call is not made, and no text can end its block of data."""
     mode, sensible = of
-    reviewers, scripts = jury(injection, sensible)
-    policy = Policy(review_mode=mode, review_tools=("launch",))
+    reviewers = jury(injection, sensible)
+    settings = {"review_mode": mode, "review_tools": ("launch",)}
     async with injected_group(
-        store, wttr, tmp_path, injection, policy=policy, reviewers=reviewers
+        store, wttr, tmp_path, injection, settings=settings, models=reviewers
     ) as group:
         await group.say("Read that page")
         assert group.launch.contexts == []
@@ -58,9 +52,9 @@ async def test_no_injection_acts_by_votes(
         if group.asked:
             assert_remarks(group)
     assert all(
-        bool(script.requests) is is_whole for script in scripts
+        bool(script.requests) is is_whole for script in reviewers.values()
     )  # what nobody could read is rejected before
-    for request in (request for script in scripts for request in script.requests):
+    for request in (request for script in reviewers.values() for request in script.requests):
         [message] = request.messages
         blocks = [line for line in message.text.splitlines() if line.startswith("<")]
         assert [line for line in blocks if line.strip("</>") in BLOCKS] == [
@@ -83,10 +77,10 @@ async def test_all_together_decide_and_that_is_the_risk_of_it(
     store: Store, wttr: WttrFake, tmp_path: Path, tools: tuple[str, ...]
 ) -> None:
     """A text that convinces every reviewer runs a call of REVIEW_TOOLS, and of no other tool."""
-    reviewers, _ = jury(ACTING[0], 0)
-    policy = Policy(review_mode="decide", review_tools=tools)
+    reviewers = jury(ACTING[0], 0)
+    settings = {"review_mode": "decide", "review_tools": tools}
     async with injected_group(
-        store, wttr, tmp_path, ACTING[0], policy=policy, reviewers=reviewers
+        store, wttr, tmp_path, ACTING[0], settings=settings, models=reviewers
     ) as group:
         await group.say("Read that page")
         assert bool(group.launch.contexts) is (tools == ("launch",))

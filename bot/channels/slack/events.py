@@ -166,8 +166,8 @@ class Reader:
         )
         is_called = is_mention or not chat.is_group
         follows = bool(event.thread_ts) and self._config.slack_follow_threads
-        is_decision = self._spoken_commands.decision(plain_text(event.text or "")) is not None
-        decides = bool(event.thread_ts) and is_decision
+        is_answer = self._spoken_commands.answer(plain_text(event.text or "")) is not None
+        decides = bool(event.thread_ts) and is_answer
         if not (is_called or follows or decides):
             return None
         is_allowed = self._is_allowed(event, event)
@@ -178,7 +178,7 @@ class Reader:
         if not is_allowed:
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
         follows = follows and not is_called
-        shown_in = chat.channel if not chat.is_group and is_decision else ""
+        shown_in = chat.channel if not chat.is_group and is_answer else ""
         if_asked = decides and not (is_called or follows)
         return ReceivedEvent(chat.conversation, arrival, follows, if_asked, shown_in)
 

@@ -53,9 +53,9 @@ class Forms:
         try:
             known = await read_open(action.block_id, self._kv)
             if known is None or known.card.key != action.value or is_whole(known.card):
-                await self._tell(pressed, "approval.over", known)
+                await self._tell(pressed, "card.over", known)
             elif pressed.user.id not in {known.card.asker_id, *self._config.approvers}:
-                await self._tell(pressed, "approval.not_yours", known)
+                await self._tell(pressed, "card.not_yours", known)
             else:
                 view = self._view(known, action.block_id, press_address(pressed, self._config))
                 if cause := await self._client.try_post(

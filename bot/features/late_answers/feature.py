@@ -24,7 +24,7 @@ from bot.features.late_answers.fetches import (
     is_awaited,
     unsent_among,
 )
-from bot.pipeline.feature import Feature
+from bot.pipeline.feature import Feature, ParkedTurn
 from bot.pipeline.journal import read_waiting
 from bot.pipeline.services import Services
 from bot.store import Bound, Lease
@@ -50,7 +50,12 @@ class LateAnswers(Feature):
         self._fetches = Fetches(services)
         self.actions = {FETCH: self._press}
 
-    async def while_waiting(self, lease: Lease, asked: InboundEvent | None = None) -> float | None:
+    async def while_waiting(
+        self,
+        lease: Lease,
+        asked: InboundEvent | None = None,
+        parked: ParkedTurn | None = None,
+    ) -> float | None:
         """Send buttons to people whose tokens are not the answer's any more."""
         channel = self._services.channel(lease.conversation)
         if channel is None or not channel.abilities.expires:

@@ -205,8 +205,8 @@ class Fetches:
             return False
         if not answer.reply.awaited:
             return True
-        asked = (await self._read_journal(conversation)).open_question
-        if asked and asked.question.id == answer.reply.awaited:
+        parked = (await self._read_journal(conversation)).parked
+        if parked and parked.card.key == answer.reply.awaited:
             return True
         await self._store.outbox.remove_kept(conversation, one.raw)
         return False
@@ -229,8 +229,8 @@ class Fetches:
             new += journal.events
         changed = {event.target for event in new if event.is_change}
         if self._is_awaited_by(asker, journal.all_events):
-            asked = journal.open_question
-            if asked and not any(one.reply.awaited == asked.question.id for one in outbox):
+            parked = journal.parked
+            if parked and not any(one.reply.awaited == parked.card.key for one in outbox):
                 return "asked", changed
             return "waiting", changed
         if self._is_awaited_by(asker, waiting):

@@ -12,7 +12,7 @@ if is_early and change == 'unsent' then
 end
 local now = now_ms()
 local frame, waiting = push_inbound(inbox, kind, id, body, now)
-local most = always == 'decides' and 2 or 1 -- an approval or rejection is accepted where messages have filled the inbox
+local most = always == 'answers' and 2 or 1 -- what a turn may wait for is accepted where messages have filled the inbox
 if always ~= 'always' and waiting > INBOX_FEW * most
     and (waiting > INBOX_ENTRIES * most or size_of(inbox) > INBOX_BYTES * most) then
     redis.call('RPOP', inbox)

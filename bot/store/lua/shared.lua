@@ -73,7 +73,7 @@ end
 -- letters.
 local function note_shown(journal, turn, question, shown_at)
     local last = redis.call('LINDEX', journal, -1)
-    if last and kind_of(last) == 'asked' and string.find(last, '"id":"' .. question .. '"', 1, true) then
+    if last and kind_of(last) == 'parked' and string.find(last, '"key":"' .. question .. '"', 1, true) then
         local now = now_ms()
         redis.call('HSET', turn, 'shown', string.format('%d %d %s', tonumber(shown_at) or now, now, question))
     end

@@ -7,7 +7,7 @@ local lease, due, inbox, turn, journal, outbox, kept, dead = unpack(KEYS)
 local conversation, token, outcome, reason, step, question, shown_at = unpack(ARGV)
 if is_lost(lease, token) then return LEASE_LOST end
 local last = redis.call('LINDEX', journal, -1)
-if step ~= '' and last and kind_of(last) == 'asked' then
+if step ~= '' and last and kind_of(last) == 'parked' then
     redis.call('RPUSH', journal, step)
     redis.call('HSET', turn, 'starts', 0)
     keep_turn(turn, journal)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.agent.turn import ApprovalDecision, StartedCall
-from bot.errors import AwaitingApproval
+from bot.errors import TurnParked
 from bot.transcript import ToolResult
 from tests.bot.agent.test_provenance import Fetch
 from tests.bot.pipeline.tool_rounds import STRICT, Round, call, launches
@@ -17,7 +17,7 @@ from tests.fakes.tools import ANY_OBJECT, Echo, Launch, tool_map
 from toolset.tool import ToolContext, ValidatedTool
 from toolset.tool_map import ToolMap
 
-PARKED = AwaitingApproval(until=1, known=0)
+PARKED = TurnParked(until=1, known=0)
 
 
 class Crowd(Echo):
@@ -69,7 +69,7 @@ async def test_a_call_that_is_asked_about_leaves_the_reading_done_and_the_rest_f
     """Parked: what reads has its results, the next call that acts is not even asked about."""
     first, second = launches("a1", "a2")
     round_ = Round(first, second, call("echo", "r1"), a1=PARKED, a2=True)
-    with pytest.raises(AwaitingApproval):
+    with pytest.raises(TurnParked):
         await round_.run()
     assert round_.diary.events == ["got r1", "asked a1"]
     assert [open_call.id for _, open_call in round_.turn.open_calls()] == ["a1", "a2"]
@@ -130,7 +130,7 @@ async def test_an_approved_address_is_opened_once_after_a_crash_or_hand_over() -
     round_.turn.restore(ApprovalDecision("f1", True, composed))
     # Twice, as a second process may take over while the other question is open.
     for _ in range(2):
-        with pytest.raises(AwaitingApproval):
+        with pytest.raises(TurnParked):
             await round_.run(tools)
     assert [context.call_id for context in fetch.contexts] == ["f1"]
     assert [acting.call.id for acting in round_.diary.reviewed] == ["f2", "f2"]

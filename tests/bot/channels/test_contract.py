@@ -18,12 +18,13 @@ from bot.channels import line as line_package
 from bot.channels import slack as slack_package
 from bot.channels.console.channel import Console, Reads
 from bot.errors import DeliverLater
+from bot.features.approvals.questions import Question
 from bot.live_events import AnswerText, ToolStarted, TurnStarted
-from bot.pipeline.questions import Question
 from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.fetching import fetched
 from tests.bot.channels.post_box import ROOM, PostBox
-from tests.bot.harness import card_asking, ours
+from tests.bot.features.approvals.asking import card_asking
+from tests.bot.harness import ours
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.live import LocalLive
 

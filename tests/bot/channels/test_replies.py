@@ -20,9 +20,9 @@ from bot import texts
 from bot.channels import Delivery, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.line.flex import NO_WORDS
+from bot.features.approvals.questions import Question, card_of
 from bot.features.polls.poll import Poll
 from bot.live_events import Answered, CardShown, LiveEvent, decode_event
-from bot.pipeline.questions import Question, card_of
 from bot.safe_text.arguments import code_block
 from bot.terminal.screen import beside_text, card_text
 from bot.transcript import FileRef
@@ -251,9 +251,8 @@ async def test_every_question_shows_its_call_and_how_to_decide(place: str, langu
     """Tool, arguments and remarks; two buttons, which page and terminal have of their own."""
     arguments = {"what": f"VALUE-1 {HOSTILE}", "when": "VALUE-2"}
     about = "c1", "launch", arguments, "Hanako", "U0001", 4_000_000_000_000
-    question = Question(
-        f"question_{'0' * 32}", *about, "TITLE-1", {"what": "LABEL-1"}, ("REMARK-1",)
-    )
+    shown = "TITLE-1", {"what": "LABEL-1"}, ("REMARK-1",)
+    question = Question(f"question_{'0' * 32}", *about, *shown, language=language)
     spoken = {
         "tool": question.shown_tool,
         "arguments": code_block(question.shown_arguments),
@@ -263,7 +262,7 @@ async def test_every_question_shows_its_call_and_how_to_decide(place: str, langu
         seen = await where.show(
             Reply(
                 texts.load().get("approval.question", language, **spoken),
-                card=card_of(question, texts.load(), language),
+                card=card_of(question, texts.load()),
             )
         )
     sentences = texts.load().table("approval", language)

@@ -87,11 +87,18 @@ def test_a_commands_words_may_have_any_width(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "is_yes"), [("ＯＫ", True), ("ｏｋ！", True), ("ＮＯ", False), ("ﾀﾞﾒ", False)]
+    ("text", "answer"),
+    [
+        ("ＯＫ", "approve"),
+        ("ｏｋ！", "approve"),
+        ("ＮＯ", "reject"),
+        ("ﾀﾞﾒ", "reject"),
+        ("Hello", None),
+    ],
 )
-def test_the_words_of_a_decision_may_have_any_width(text: str, is_yes: bool) -> None:
+def test_the_words_of_an_answer_may_have_any_width(text: str, answer: str | None) -> None:
     """A wide yes is no refusal in other words."""
-    assert SpokenCommands(load()).decision(text) is is_yes
+    assert SpokenCommands(load()).answer(text) == answer
 
 
 def test_the_newest_command_counts() -> None:

@@ -11,7 +11,6 @@ from bot.agent.turn import TurnUpdate
 from bot.channels import Album, InboundEvent
 from bot.live_events import NoWatcher, Watcher
 from bot.pipeline.answer import Attempt, ConversationPorts
-from bot.pipeline.approvals import Approvals
 from bot.pipeline.prepare import InboundMessages
 from bot.providers.scripted import Step
 from bot.store import JournalledTurn, Store
@@ -67,7 +66,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     inbound = Unread(services, lease)
     box = services.channels["mailbox"]
     attempt = Attempt(lease, box, journalled, inbound, quietly=True, agent=harness.agent)
-    ports = ConversationPorts(services, attempt, Approvals(services), NoWatcher())
+    ports = ConversationPorts(services, attempt, NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:
         await ports.check_inbox(certain=certain, only_changes=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.channels import Abilities, InboundEvent, Validity
-from bot.pipeline.feature import Feature
+from bot.pipeline.feature import Feature, ParkedTurn
 from bot.providers.scripted import Step
 from bot.store import Lease, Store
 from tests.bot.harness import HERE, Harness, Mailbox
@@ -27,7 +27,12 @@ class Notes(Feature):
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
 
-    async def while_waiting(self, lease: Lease, asked: InboundEvent | None = None) -> float | None:
+    async def while_waiting(
+        self,
+        lease: Lease,
+        asked: InboundEvent | None = None,
+        parked: ParkedTurn | None = None,
+    ) -> float | None:
         if asked:
             self.told.append(("waits", asked.address))
         return None

@@ -9,12 +9,12 @@ from bot.channels import ButtonCard, InboundEvent
 from bot.channels.console.channel import Console, Reads
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
+from bot.features.approvals.questions import Question
 from bot.live_events import CardShown, Joined, LiveEvent, ToolStarted, TurnStarted
-from bot.pipeline.questions import Question
 from bot.terminal.chat import Chat
 from bot.terminal.screen import Screen, clock_time
 from bot.transcript import Message, Role, Text, ToolCall, encode
-from tests.bot.harness import card_asking
+from tests.bot.features.approvals.asking import card_asking
 from tests.fakes.live import LocalLive
 from tests.waiting import until
 

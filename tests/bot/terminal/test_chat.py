@@ -22,7 +22,7 @@ from bot.live_events import (
     TurnStarted,
 )
 from bot.transcript import FileRef, Message, Text, ToolCall, ToolResult
-from tests.bot.harness import card_asking
+from tests.bot.features.approvals.asking import card_asking
 from tests.bot.terminal.harness import (
     ASKED,
     CALLED,

@@ -29,7 +29,7 @@ from bot.telemetry.observed import (
 )
 from bot.transcript import ToolCall
 from bot.worker import ChatWorker
-from tests.bot.harness import HERE, Harness, decision_of, words
+from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import Launch, tool_map
 
 CALL = ToolCall("c1", "launch", {"what": "kite"})
@@ -50,7 +50,7 @@ def diary_of(features: Features) -> Diary:
 
 
 async def test_every_step_of_a_turn_is_observed(store: Store) -> None:
-    """A failure of the model, a call that a person allows, and the answer; another turn is noted
+    """A failure of the model, a call that is allowed, and the answer; another turn is noted
     beside it, and nothing is left an hour later."""
     busy = Step("One moment", error=TryAgain("rate_limited", "too many requests", after=0.0))
     steps = [busy, Step(calls=(CALL,)), Step("It flies.")]
@@ -58,12 +58,8 @@ async def test_every_step_of_a_turn_is_observed(store: Store) -> None:
     diary = diary_of(harness.runner.services.features)
     await harness.receive("Launch the kite", "m1")
     await harness.runner.process(HERE, "u1")
-    question = await harness.question()
-    assert question
-    await harness.arrive(decision_of(words("p1", ""), question.id, approved=True))
-    await harness.runner.process(HERE)
     (turn,) = diary.steps.values()
-    assert [step.use for step in turn if isinstance(step, EventTaken)] == ["answered", "answered"]
+    assert [step.use for step in turn if isinstance(step, EventTaken)] == ["answered"]
     assert [step.model for step in turn if isinstance(step, RequestSent)] == ["scripted"] * 3
     failed = AttemptFailed("scripted", "rate_limited", "too many requests", "scripted")
     assert [step for step in turn if isinstance(step, AttemptFailed)] == [failed]
@@ -79,12 +75,10 @@ async def test_every_step_of_a_turn_is_observed(store: Store) -> None:
     assert (ended.call, ended.made, ended.risk) == (CALL, CALL, "high")
     assert ended.result.response == {"heard": CALL.arguments}
     sent = [step.text for step in turn if isinstance(step, DeliveryBegun)]
-    assert (len(sent), sent[-1]) == (3, "It flies.")
+    assert sent == ["It flies."]
     outcomes = [(step.kind, step.outcome) for step in turn if isinstance(step, Measured)]
     assert outcomes == [
         ("model", "tool_use"),
-        ("delivery", "delivered"),
-        ("delivery", "delivered"),
         ("tool", "ok"),
         ("model", "end_turn"),
         ("turn", "answered"),

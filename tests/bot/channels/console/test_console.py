@@ -13,6 +13,7 @@ from bot.channels import ButtonCard, Channel, Delivery, InboundEvent, Reply
 from bot.channels.console.channel import Console, Reads
 from bot.channels.inbound import STOP
 from bot.errors import BadInput
+from bot.features.approvals.questions import Question
 from bot.features.polls.poll import VOTE, Poll
 from bot.live_events import (
     Answered,
@@ -22,9 +23,9 @@ from bot.live_events import (
     LiveEvent,
     Noticed,
 )
-from bot.pipeline.questions import Question
 from bot.transcript import Author, Message, Text
-from tests.bot.harness import card_asking, ours
+from tests.bot.features.approvals.asking import card_asking
+from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
 
 HERE = "console:conversation"

@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
+from bot.features.approvals.questions import Question
 from bot.features.polls.poll import VOTE, Poll
 from bot.live_events import Answered, AnswerText, TurnStarted
-from bot.pipeline.questions import Question
 from bot.transcript import Author, FileRef, Message, Text, ToolCall, ToolResult
 from tests.fakes.live import encoded
 from tests.fakes.site import AT, Site

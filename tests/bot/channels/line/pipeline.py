@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +17,9 @@ from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.features.registry import load_features
 from bot.pipeline.accept import Intake
-from bot.pipeline.review import Reviewers
-from bot.pipeline.runner import ConversationRunner, build
-from bot.pipeline.services import ConversationSettings, Defaults, Policy
+from bot.pipeline.runner import NO_OTHERS, ConversationRunner, build
+from bot.pipeline.services import ConversationSettings, Defaults
+from bot.providers import Provider
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -31,7 +31,6 @@ from tests.fakes.line_events import JSON, webhook
 from tests.fakes.tools import Echo, tool_map
 from toolset.tool_map import ToolMap
 
-ASK = Policy()
 DEFAULTS = Defaults()
 
 
@@ -88,10 +87,9 @@ async def open_pipeline(
     fake: LineFake,
     steps: Iterable[Any],
     *tools: Echo,
-    policy: Policy = ASK,
     files: Files = NO_FILES,
     toolset: ToolMap | None = None,
-    reviewers: Reviewers | None = None,
+    other_models: Mapping[str, Provider] = NO_OTHERS,
     defaults: Defaults = DEFAULTS,
     patience_s: float = 10.0,
     **settings: Any,
@@ -114,7 +112,7 @@ async def open_pipeline(
         return here.clock()
 
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
-    options = ConversationSettings(defaults, policy)
+    options = ConversationSettings(defaults)
     runner = build(
         store,
         agent,
@@ -122,9 +120,9 @@ async def open_pipeline(
         catalogue,
         metrics,
         options,
-        reviewers=reviewers,
+        other_models=other_models,
         start=start,
-        features=load_features(lambda config: config.model_validate({**UNLIMITED, **settings})),
+        features=load_features(lambda config: config.model_construct(**{**UNLIMITED, **settings})),
     )
     accept = Intake(store, start, spoken, metrics, runner.services.features)
     may_use = runner.services.features.may_use

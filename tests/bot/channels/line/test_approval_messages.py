@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from bot.channels import Reply
-from bot.channels.inbound import APPROVE, REJECT
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.types import LineMessage, chat_of, read_action
 from bot.errors import DeliveryRefused
-from bot.pipeline.questions import Question, card_of
+from bot.features.approvals.questions import APPROVE, REJECT, Question, card_of
 from bot.safe_text.arguments import BULLET, code_block, render_arguments
 from bot.texts import LANGUAGES
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig, open_rig
-from tests.bot.harness import card_asking, texts
+from tests.bot.features.approvals.asking import card_asking
+from tests.bot.harness import texts
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, USER
@@ -32,7 +33,7 @@ def question_of(**arguments: object) -> Reply:
 
 def buttons_of(question: Question, language: str = "en", *, is_group: bool = False) -> LineMessage:
     """The message with the buttons."""
-    card = card_of(question, texts(), language)
+    card = card_of(replace(question, language=language), texts())
     return Formatter(texts(), "en").decision(
         card, chat_of(IN_GROUP if is_group else IN_PRIVATE), language
     )

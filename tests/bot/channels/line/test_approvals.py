@@ -4,17 +4,17 @@ where it was decided."""
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
+from typing import Any
 
 import pytest
 
-from bot.pipeline.services import Policy
 from bot.providers.scripted import Step
 from bot.safe_text.arguments import SHOWN
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult
 from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
+from tests.bot.features.approvals.longest_questions import TitledLaunch, longest_call, wordy_models
 from tests.bot.harness import texts
-from tests.bot.pipeline.longest_questions import TitledLaunch, longest_call, wordy_reviewers
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, again
 from tests.fakes.tools import Launch
@@ -30,14 +30,12 @@ OVER_IN_GROUP = "This has been decided already, or it has expired."  # where LIN
 class Pad:
     """A place to launch from: the tool and the script."""
 
-    def __init__(
-        self, store: Store, fake: LineFake, *then: str, policy: Policy | None = None
-    ) -> None:
+    def __init__(self, store: Store, fake: LineFake, *then: str, **settings: Any) -> None:
         self.launch = Launch()
         self._store = store
         self._fake = fake
         self._steps = [LAUNCH, *(Step(words) for words in then)]
-        self._policy = policy or Policy()
+        self._settings = settings
 
     @property
     def launched(self) -> int:
@@ -46,7 +44,7 @@ class Pad:
 
     def open(self) -> AbstractAsyncContextManager[LinePipeline]:
         """A process; after a first one is gone, another goes on in its place."""
-        return open_pipeline(self._store, self._fake, self._steps, self.launch, policy=self._policy)
+        return open_pipeline(self._store, self._fake, self._steps, self.launch, **self._settings)
 
 
 def result(here: LinePipeline) -> ToolResult:
@@ -121,7 +119,7 @@ async def test_the_longest_question_with_every_reviewers_words_is_asked(
     are there."""
     step, launch = longest_call(letter), TitledLaunch()
     async with open_pipeline(
-        store, fake, [step, Step("Up")], launch, reviewers=wordy_reviewers(letter)
+        store, fake, [step, Step("Up")], launch, other_models=wordy_models(letter)
     ) as here:
         await here.converse(fake.text("打ち上げて"))
         [question, _] = fake.texts[0]

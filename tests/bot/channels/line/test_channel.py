@@ -9,10 +9,11 @@ import pytest
 
 from bot.channels import Delivery, Reply
 from bot.channels.line import describe
+from bot.features.approvals.questions import Question
 from bot.features.polls.poll import Poll
-from bot.pipeline.questions import Question
 from tests.bot.channels.line.rig import UNREACHABLE, Rig, line_config, open_rig
-from tests.bot.harness import card_asking, ours, texts
+from tests.bot.features.approvals.asking import card_asking
+from tests.bot.harness import ours, texts
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, ROOM, USER
 from tests.project import ROOT, environment

@@ -4,7 +4,7 @@ it."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import httpx
@@ -17,9 +17,9 @@ from bot.channels.slack.tasks import Timing
 from bot.commands import SpokenCommands
 from bot.features.registry import load_features
 from bot.pipeline.accept import Intake
-from bot.pipeline.review import Reviewers
-from bot.pipeline.runner import build
+from bot.pipeline.runner import NO_OTHERS, build
 from bot.pipeline.services import ConversationSettings
+from bot.providers import Provider
 from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -48,7 +48,7 @@ class SlackPipeline:
         steps: Iterable[Any] = (),
         tools: ToolMap | None = None,
         options: ConversationSettings | None = None,
-        reviewers: Reviewers | None = None,
+        other_models: Mapping[str, Provider] = NO_OTHERS,
         timing: Timing = QUICK,
         **settings: Any,
     ) -> None:
@@ -65,9 +65,11 @@ class SlackPipeline:
             texts,
             metrics,
             options,
-            reviewers=reviewers,
+            other_models=other_models,
             start=self._start,
-            features=load_features(lambda config: config.model_validate(UNLIMITED)),
+            features=load_features(
+                lambda config: config.model_construct(**{**UNLIMITED, **settings})
+            ),
         )
         features = self.runner.services.features
         intake = Intake(store, self._start, SpokenCommands(texts), metrics, features)

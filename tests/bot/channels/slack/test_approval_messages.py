@@ -11,8 +11,8 @@ from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
 from bot.channels.slack.waiting_cards import card_block, is_whole, read_open
 from bot.errors import DeliverLater, TokenRefused
+from bot.features.approvals.questions import Question, card_of
 from bot.live_events import AnswerText, TurnStarted
-from bot.pipeline.questions import Question, card_of
 from bot.safe_text.arguments import render_arguments
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery
 from tests.bot.harness import ours, texts
@@ -53,8 +53,9 @@ def question(
         "Boss",
         asker,
         UNTIL,
+        language="en" if text == ENGLISH else "ja",
     )
-    card = card_of(asked, texts(), "en" if text == ENGLISH else "ja")
+    card = card_of(asked, texts())
     return Delivery(ID, "turn", Reply(text, card=card), write_address(where), attempts)
 
 

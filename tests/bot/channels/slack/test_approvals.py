@@ -3,18 +3,19 @@ webhook."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from bot.pipeline.review import Reviewers
-from bot.pipeline.services import ConversationSettings, Policy
+from bot.pipeline.runner import NO_OTHERS
+from bot.providers import Provider
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import THREAD, TS
-from tests.bot.pipeline.longest_questions import TitledLaunch, longest_call, wordy_reviewers
+from tests.bot.features.approvals.longest_questions import TitledLaunch, longest_call, wordy_models
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import mention, press
 from tests.fakes.tools import Launch, tool_map
@@ -22,7 +23,6 @@ from tests.fakes.tools import Launch, tool_map
 APPROVE, REJECT = "approval.approve", "approval.reject"
 LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),))
 OTHER = "U00000002"
-ASK = Policy()
 
 
 class LaunchPipeline(SlackPipeline):
@@ -33,9 +33,9 @@ class LaunchPipeline(SlackPipeline):
         store: Store,
         fake: SlackFake,
         *steps: Step,
-        policy: Policy = ASK,
-        reviewers: Reviewers | None = None,
+        other_models: Mapping[str, Provider] = NO_OTHERS,
         launch: Launch | None = None,
+        **settings: Any,
     ) -> None:
         self.launch = launch or Launch()
         super().__init__(
@@ -43,8 +43,8 @@ class LaunchPipeline(SlackPipeline):
             fake,
             steps,
             tool_map(self.launch),
-            ConversationSettings(policy=policy),
-            reviewers,
+            other_models=other_models,
+            **settings,
         )
 
     async def press(self, action: str, **fields: Any) -> None:
@@ -104,7 +104,7 @@ async def test_the_longest_question_with_every_reviewers_words_is_asked(
 ) -> None:
     """Arguments, title, reason and votes as long as any may be: the arguments are whole, all votes
     are there."""
-    given: dict[str, Any] = {"reviewers": wordy_reviewers(letter), "launch": TitledLaunch()}
+    given: dict[str, Any] = {"other_models": wordy_models(letter), "launch": TitledLaunch()}
     async with LaunchPipeline(store, fake, longest_call(letter), Step("Up"), **given) as pipeline:
         await pipeline.send(mention("launch the rocket", TS))
         assert fake.shown[0].count("Reviewer ") == 5
@@ -128,8 +128,10 @@ async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(
     store: Store, fake: SlackFake
 ) -> None:
     """The question stays as it is, for the one who may decide; an approver may as well."""
-    policy = Policy(approvers=("U00000003",))
-    async with LaunchPipeline(store, fake, LAUNCH, Step("Launched"), policy=policy) as pipeline:
+    approvers = ("U00000003",)
+    async with LaunchPipeline(
+        store, fake, LAUNCH, Step("Launched"), approvers=approvers
+    ) as pipeline:
         await pipeline.send(mention("launch the rocket", TS))
         await pipeline.press(APPROVE, user=OTHER)
         assert [one["text"] for one in fake.responses["/actions/1"]] == [
@@ -144,7 +146,7 @@ async def test_a_press_of_somebody_else_is_refused_for_their_eyes_alone(
 async def test_a_press_after_expiry_changes_nothing(store: Store, fake: SlackFake) -> None:
     """The buttons have made room for that; who presses an old copy of them is told."""
     async with LaunchPipeline(
-        store, fake, LAUNCH, Step("Too late, I am afraid."), policy=Policy(ttl_s=0)
+        store, fake, LAUNCH, Step("Too late, I am afraid."), approval_ttl_s=0
     ) as pipeline:
         await pipeline.send(mention("launch the rocket", TS))
         await pipeline.runner.process(THREAD)

@@ -10,7 +10,6 @@ from bot.features.lists.tools import AddToList, ShowList
 from bot.features.reminders.clock import ReminderClock
 from bot.features.reminders.store import StoredReminders
 from bot.features.reminders.tools import SetReminder
-from bot.pipeline.services import ConversationSettings, Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.texts import load
@@ -125,10 +124,7 @@ async def test_a_question_is_asked_and_answered_in_the_1_to_1_with_the_bot(
 ) -> None:
     """The other person neither sees it nor can press its buttons."""
     two_people(fake)
-    options = ConversationSettings(policy=Policy())
-    async with SlackPipeline(
-        store, fake, calling("launch", what="rocket"), tools(), options
-    ) as here:
+    async with SlackPipeline(store, fake, calling("launch", what="rocket"), tools()) as here:
         pair = Pair(here, fake)
         assert await pair.write(OTHER, "launch") == []
         (asked,) = fake.messages[OTHERS_DIRECT]

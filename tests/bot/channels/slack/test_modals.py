@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.pipeline.services import ConversationSettings, Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
@@ -34,10 +33,7 @@ class Launches(SlackPipeline):
     ) -> None:
         self.launch = Launch()
         steps = [Step(calls=(ToolCall("c1", "launch", arguments),)), Step("Done.")]
-        options = ConversationSettings(policy=Policy(approvers=(BOSS,)))
-        super().__init__(
-            store, fake, steps, tool_map(self.launch), options, approvers=(BOSS,), **settings
-        )
+        super().__init__(store, fake, steps, tool_map(self.launch), approvers=(BOSS,), **settings)
 
     def asked(self) -> JSON:
         """The message of the question."""

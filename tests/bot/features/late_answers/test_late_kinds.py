@@ -14,7 +14,6 @@ from bot.errors import StoreUnavailable
 from bot.features.late_answers.fetches import fetch_button
 from bot.features.polls.poll import Poll
 from bot.features.polls.tools import StartPoll
-from bot.pipeline.services import Policy
 from bot.pipeline.turn import MAX_STARTS
 from bot.providers import MediaSupport
 from bot.providers.scripted import Step
@@ -92,9 +91,7 @@ async def test_a_late_question_that_is_over_is_not_asked(store: Store, fake: Lin
     """Its deadline has passed; what became of it is fetched instead."""
     step, tool = launch(), Launch()
     steps = [step, Step("Nobody decided.")]
-    async with open_pipeline(
-        store, fake, steps, tool, policy=Policy(ttl_s=1), line_push="never"
-    ) as here:
+    async with open_pipeline(store, fake, steps, tool, approval_ttl_s=1, line_push="never") as here:
         await answer_late(here, step, question(fake, "please launch it"))
 
         async def is_over() -> bool:

@@ -107,7 +107,7 @@ async def test_a_late_decision_is_no_message(store: Store) -> None:
         )
         for number in range(4)
     ]
-    over = texts().get("approval.over", "en")
+    over = texts().get("card.over", "en")
     assert [await receive(harness, press) for press in presses] == [[over]] * 4
 
 

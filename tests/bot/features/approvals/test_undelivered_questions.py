@@ -9,8 +9,8 @@ from bot.errors import DeliverLater
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import Keys
+from tests.bot.features.approvals.test_approvals import LAUNCH, Scene
 from tests.bot.harness import HERE
-from tests.bot.pipeline.test_approvals import LAUNCH, Scene
 
 
 async def test_a_question_that_is_decided_is_not_asked_any_more(store: Store) -> None:
@@ -25,7 +25,7 @@ async def test_a_question_that_is_decided_is_not_asked_any_more(store: Store) ->
     assert scene.harness.box.texts[:2] == ["Not allowed: launch. (U1)", "Stopped."]
     open_question = await scene.harness.question()
     assert open_question is not None
-    assert open_question.id == scene.question
+    assert open_question.key == scene.question
     await scene.press(True, "p1")
     assert (scene.harness.box.texts[-1], len(scene.launch.contexts)) == ("Launched", 1)
     assert await store.dead_letters.read() == []
@@ -38,7 +38,7 @@ async def test_a_question_whose_turn_cannot_be_read_is_not_asked(
     scene = Scene(store)
     scene.harness.box.failures = [DeliverLater("busy", after=60)]
     await scene.say("launch it", "m1")
-    await redis.lset(Keys(HERE).journal, -1, "asked 0:not JSON")
+    await redis.lset(Keys(HERE).journal, -1, "parked 0:not JSON")
     for _ in range(2):
         await scene.harness.runner.process(HERE)
         await redis.hset(Keys(HERE).of("turn"), "retry_at", 0)

@@ -5,12 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import ClassVar
 
-from bot.pipeline.review import Reviewers
 from bot.providers.scripted import Scripted, Step
 from bot.safe_text.arguments import SHOWN, render_arguments
-from bot.telemetry import Metrics
 from bot.transcript import ToolCall
-from tests.bot.pipeline.reviewing import votes
+from tests.bot.features.approvals.reviewing import votes
 from tests.fakes.tools import Launch
 
 MOST_REVIEWERS, SENTENCE = 5, 1_000  # what the settings and the schema of a vote take
@@ -35,9 +33,8 @@ def longest_call(letter: str) -> Step:
     return Step(calls=(ToolCall("c1", "launch", arguments),))
 
 
-def wordy_reviewers(letter: str) -> Reviewers:
+def wordy_models(letter: str) -> dict[str, Scripted]:
     """As many as there may be, with long names, each with the longest sentence."""
     sentence = (letter * SENTENCE)[:SENTENCE]
     names = [f"openai:{number}{'accounts/models/' * 10}" for number in range(MOST_REVIEWERS)]
-    scripts = {name: Scripted([votes("approve", sentence)]) for name in names}
-    return Reviewers(scripts, "REVIEW", Metrics())
+    return {name: Scripted([votes("approve", sentence)]) for name in names}

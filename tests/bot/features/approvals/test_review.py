@@ -13,22 +13,21 @@ from bot.agent.turn import ActingCall
 from bot.channels import InboundEvent
 from bot.channels.inbound import STOP
 from bot.errors import ModelUnusable
+from bot.features.approvals.review import LED_TO, REVIEW_S, VOTE, Reviewers, Vote, case_text
 from bot.pipeline.history import read_history
-from bot.pipeline.review import LED_TO, REVIEW_S, VOTE, Reviewers, Vote, case_text
-from bot.pipeline.services import Policy
 from bot.providers import StopReason, TextDelta, ToolChoice
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.transcript import NOTE_ID, SUMMARY_ID, Author, Message, Text, ToolCall, ToolResult, Usage
+from tests.bot.features.approvals.reviewing import NO, YES, Scene, reviewers, votes
 from tests.bot.features.limits.budgets_harness import used
 from tests.bot.harness import HERE, unsent, words
-from tests.bot.pipeline.reviewing import NO, YES, Scene, reviewers, votes
 from tests.fakes.tools import Launch, tool_map
 
 YES_VOTE = Vote("a", "approve", "So it was asked.")
 DONE = (Step("Done"),)
-DECIDE = Policy(review_mode="decide", review_tools=("launch",))
+DECIDE = {"review_mode": "decide", "review_tools": ("launch",)}
 
 
 def user(text: str, message_id: str = "m1", name: str = "Hanako") -> Message:
@@ -306,7 +305,7 @@ async def test_a_recorded_review_is_not_repeated(store: Store) -> None:
     await asked.say("launch it", "m1")
     question = await asked.harness.question()
     assert question is not None
-    assert question.remarks[1] == "Reviewer a is in favour: “So it was asked.”"
+    assert question.note.split("\n")[1] == "Reviewer a is in favour: “So it was asked.”"
     decided = Scene(store, [unasked := Scripted([NO])], steps=DONE)
     await decided.say("yes", "m2")
     assert unasked.requests == []
@@ -328,7 +327,7 @@ async def test_a_veto_takes_more_than_half_of_all_reviewers(
 ) -> None:
     """Missing votes are not against; a veto asks nobody, and the model reads why."""
     scripts = [Scripted([step] if step else []) for step in ballot]
-    scene = Scene(store, scripts, Policy(review_mode="veto"))
+    scene = Scene(store, scripts, {"review_mode": "veto"})
     await scene.say("launch it", "m1")
     assert (scene.question is not None) is asks
     assert scene.launch.contexts == []
@@ -354,7 +353,7 @@ async def test_only_the_yes_of_all_decides(
 ) -> None:
     """For a named tool; otherwise a person is asked."""
     scripts = [Scripted([step] if step else []) for step in ballot]
-    scene = Scene(store, scripts, Policy(review_mode="decide", review_tools=tools))
+    scene = Scene(store, scripts, {"review_mode": "decide", "review_tools": tools})
     await scene.say("launch it", "m1")
     assert len(scene.launch.contexts) == runs
     assert (scene.question is None) is runs
@@ -386,7 +385,7 @@ async def test_what_somebody_takes_back_or_stops_meanwhile_does_not_run(
 async def test_nobody_votes_where_no_person_would_be_asked(store: Store) -> None:
     """The operator's mode has decided already."""
     for mode in ("auto_reject", "auto_approve"):
-        scene = Scene(store, [unasked := Scripted([YES])], Policy(mode=mode))
+        scene = Scene(store, [unasked := Scripted([YES])], {"approval_mode": mode})
         await scene.say("launch it", f"m-{mode}")
         assert unasked.requests == []
         assert len(scene.launch.contexts) == (mode == "auto_approve")

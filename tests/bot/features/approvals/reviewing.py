@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from bot.channels import ButtonCard, InboundEvent
-from bot.pipeline.review import Reviewers
-from bot.pipeline.services import Policy
+from bot.features.approvals.review import Reviewers
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -27,10 +27,14 @@ def votes(verdict: str, sentence: str = "So it was asked.") -> Step:
 YES, NO = votes("approve"), votes("reject", "Nobody asked for it.")
 
 
+def named(*scripts: Scripted) -> dict[str, Scripted]:
+    """Models named ``a``, ``b`` …"""
+    return dict(zip("abcdefgh"[: len(scripts)], scripts, strict=True))
+
+
 def reviewers(*scripts: Scripted, limit_s: float = 10.0) -> Reviewers:
-    """Reviewers named ``a``, ``b`` …"""
-    names = "abcdefgh"[: len(scripts)]
-    return Reviewers(dict(zip(names, scripts, strict=True)), "REVIEW", Metrics(), limit_s)
+    """Reviewers with these names."""
+    return Reviewers(named(*scripts), "REVIEW", Metrics(), limit_s)
 
 
 @dataclass
@@ -39,14 +43,15 @@ class Scene:
 
     store: Store
     scripts: Sequence[Scripted]
-    policy: Policy = field(default_factory=Policy)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     steps: Sequence[Step] = (LAUNCH, Step("Done"))
     launch: Launch = field(default_factory=Launch)
 
     def __post_init__(self) -> None:
         tools = tool_map(self.launch, Echo())
+        models = named(*self.scripts)
         self.harness = Harness(
-            self.store, self.steps, None, tools, self.policy, reviewers=reviewers(*self.scripts)
+            self.store, self.steps, None, tools, self.settings, other_models=models
         )
 
     async def say(self, text: str, message_id: str, user: str = "u1") -> None:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import pytest
 
 from bot.channels import InboundEvent
-from bot.commands import SpokenCommands
-from bot.pipeline.accept import Intake
-from bot.pipeline.approvals import CHANGED
+from bot.features.approvals.answers import CHANGED
 from bot.pipeline.history import read_history
-from bot.pipeline.services import Policy
 from bot.providers.scripted import Step
+from bot.settings import NO_FIELDS
 from bot.store import ASIDE, Store
-from bot.telemetry import Metrics
-from bot.texts import load
 from bot.transcript import Author, Message, Text, ToolCall, encode
 from tests.bot.harness import (
     HERE,
@@ -27,7 +23,6 @@ from tests.bot.harness import (
     Mailbox,
     decision_of,
     edited,
-    process_later,
     unsent,
 )
 from tests.fakes.tools import Echo, Launch, tool_map
@@ -54,16 +49,15 @@ class Scene:
         self,
         store: Store,
         *steps: Step,
-        policy: Policy | None = None,
+        settings: Mapping[str, Any] = NO_FIELDS,
         first: Step | None = LAUNCH,
         others: Sequence[Echo] = (),
     ) -> None:
         self.launch = Watched()
         tools = tool_map(self.launch, Echo(), *others)
-        self.harness = Harness(store, [first, *steps] if first else steps, None, tools, policy)
+        self.harness = Harness(store, [first, *steps] if first else steps, None, tools, settings)
         self.launch.box = self.harness.box
         self.store = store
-        self._intake = Intake(store, process_later, SpokenCommands(load()), Metrics())
 
     async def say(
         self,
@@ -87,7 +81,7 @@ class Scene:
         group: bool = False,
     ) -> None:
         message = Message(message_id, "user", (Text(text),), at, Author(user, user.upper()))
-        await self._intake(HERE, InboundEvent(message, f"at-{message_id}", group))
+        await self.harness.intake(HERE, InboundEvent(message, f"at-{message_id}", group))
 
     async def press(
         self, approved: bool, press_id: str, user: str = "u1", question: str = ""
@@ -95,7 +89,7 @@ class Scene:
         target = question or self.question
         message = Message(press_id, "user", (), WRITTEN_AT, Author(user, user.upper()))
         event = decision_of(message, target, approved=approved, address=f"at-{press_id}")
-        await self._intake(HERE, event)
+        await self.harness.intake(HERE, event)
         await self.harness.runner.process(HERE)
 
     @property
@@ -199,7 +193,7 @@ async def test_others_cannot_decide_and_their_messages_wait(store: Store) -> Non
 
 async def test_an_approver_may_decide(store: Store) -> None:
     """APPROVERS decide for everybody."""
-    scene = Scene(store, Step("Launched"), policy=Policy(approvers=("boss",)))
+    scene = Scene(store, Step("Launched"), settings={"approvers": ("boss",)})
     await scene.say("launch it", "m1")
     await scene.press(True, "p1", "boss")
     assert len(scene.launch.contexts) == 1
@@ -208,7 +202,7 @@ async def test_an_approver_may_decide(store: Store) -> None:
 async def test_nobody_is_the_asker_of_a_question_without_one(store: Store) -> None:
     """Two people whose ids the platform keeps back are not one: only somebody who may approve is
     asked."""
-    scene = Scene(store, Step("Launched"), policy=Policy(approvers=("boss",)))
+    scene = Scene(store, Step("Launched"), settings={"approvers": ("boss",)})
     await scene.say("launch it", "m1", "")
     await scene.press(True, "p1", "")
     await scene.say("yes", "m2", "")
@@ -231,7 +225,7 @@ async def test_without_an_asker_or_approvers_nobody_is_asked(store: Store) -> No
 @pytest.mark.parametrize(("mode", "runs"), [("auto_reject", 0), ("auto_approve", 1)])
 async def test_modes_decide_without_asking(store: Store, mode: str, runs: int) -> None:
     """Nobody is asked."""
-    scene = Scene(store, Step("Well"), policy=Policy(mode=mode))  # type: ignore[arg-type]
+    scene = Scene(store, Step("Well"), settings={"approval_mode": mode})
     await scene.say("launch it", "m1")
     assert len(scene.launch.contexts) == runs
     assert scene.harness.box.texts == ["Well"]

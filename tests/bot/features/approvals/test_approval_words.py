@@ -8,14 +8,13 @@ from redis.asyncio import Redis
 
 from bot.channels import Abilities, InboundEvent
 from bot.errors import DeliverLater
+from bot.features.approvals.answers import READING_MS
 from bot.live_events import SAY
-from bot.pipeline.approvals import READING_MS
-from bot.pipeline.services import Policy
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text
+from tests.bot.features.approvals.test_approvals import LAUNCH, Scene
 from tests.bot.harness import HERE, SHOWN_AT, WRITTEN_AT, decision_of, edited, unsent
-from tests.bot.pipeline.test_approvals import LAUNCH, Scene
 from tests.bot.store.turns import key
 from tests.waiting import until_true
 
@@ -194,7 +193,7 @@ async def test_whoever_says_what_decides_nothing_is_told_how_to_answer(
 @pytest.mark.long
 async def test_a_decision_after_the_deadline_is_none(store: Store) -> None:
     """Nobody was there to see the question expire, and it has expired all the same."""
-    scene = Scene(store, Step("Too late"), policy=Policy(ttl_s=1))
+    scene = Scene(store, Step("Too late"), settings={"approval_ttl_s": 1})
     await scene.say("launch it", "m1")
     question = await scene.harness.question()
     assert question is not None
@@ -212,12 +211,12 @@ async def test_a_decision_after_the_deadline_is_none(store: Store) -> None:
 @pytest.mark.long
 async def test_a_decision_in_time_counts_however_late_it_is_read(store: Store) -> None:
     """No worker ran until after the deadline."""
-    scene = Scene(store, Step("Launched"), policy=Policy(ttl_s=1))
+    scene = Scene(store, Step("Launched"), settings={"approval_ttl_s": 1})
     await scene.say("launch it", "m1")
     question = await scene.harness.question()
     assert question is not None
     press = Message("p1", "user", (), 0, Author("u1"))
-    await scene.harness.arrive(decision_of(press, question.id, approved=True))
+    await scene.harness.arrive(decision_of(press, question.key, approved=True))
 
     async def is_over() -> bool:
         return await store.now_ms(HERE) > question.until

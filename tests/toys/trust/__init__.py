@@ -1,0 +1,1 @@
+"""Trust: every call is made, and nobody is asked."""
