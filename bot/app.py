@@ -41,14 +41,12 @@ from bot.features.registry import load_features
 from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
-from bot.pipeline.accept import Intake
-from bot.pipeline.alerts import Alerts
+from bot.pipeline.accept import Intake, Refusals
 from bot.pipeline.features import Features
 from bot.pipeline.history import read_history
 from bot.pipeline.journal import read_open_card
-from bot.pipeline.refusals import Refusals
 from bot.pipeline.runner import ConversationRunner, build
-from bot.pipeline.services import ConversationSettings, FindModel, Start
+from bot.pipeline.services import Alerts, ConversationSettings, FindModel, Start
 from bot.pipeline.services import Services as ConversationServices
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.providers import Provider

@@ -1,16 +1,18 @@
 """Intake: one durable write before a webhook's 200; then the worker of this process, if it has one,
-is told."""
+is told. What could not be stored is refused, and counted."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
 
 import structlog
 from msgspec.structs import replace
 
-from bot.channels import STOP, InboundEvent
+from bot.channels import STOP, Accept, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
-from bot.pipeline.cancellation import TOPIC, Interrupt
 from bot.pipeline.features import NO_FEATURES, Features
 from bot.pipeline.select import (
     CANNED,
@@ -19,7 +21,7 @@ from bot.pipeline.select import (
     ParsedEvent,
     parse,
 )
-from bot.pipeline.services import Start
+from bot.pipeline.services import TOPIC, Interrupt, Start
 from bot.store import ANSWER_S, ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store, translate_errors
 from bot.telemetry import Metrics
 from bot.transcript import Message, Part, Text, channel_of, encode
@@ -30,6 +32,7 @@ MAX_CHARACTERS = 20_000  # characters of a message; LINE takes 5,000, Slack 40,0
 SAMPLE = 100  # characters of a message that is left out: enough to know its language
 ALWAYS_ACCEPTED = ("unsent", "members_left", CONVERSATION_DELETED)  # events, also by a full inbox
 LEFT_OUT_PAUSE_MS = 60_000  # between two sentences about messages that were left out
+PAUSE_S = 60.0  # between two log lines of refusals for one cause
 
 
 class Intake:
@@ -166,3 +169,63 @@ def _left_out(event: InboundEvent) -> InboundEvent:
     sample = (Text(message.text[:SAMPLE]),)
     mark = replace(message, id=f"left_out_{now_ms() // LEFT_OUT_PAUSE_MS}", parts=sample)
     return InboundEvent(mark, event.address, event.group, CANNED, LEFT_OUT)
+
+
+class Refusals:
+    """Passes events to the intake (``bot.channels.Accept``), and records those that it refuses.
+
+    Args:
+        alarm: called where the store is full, at the first refusal and after a minute without any.
+    """
+
+    def __init__(
+        self,
+        accept: Accept,
+        metrics: Metrics,
+        alarm: Callable[[], Awaitable[None]],
+        pause_s: float = PAUSE_S,
+    ) -> None:
+        self._accept = accept
+        self._metrics = metrics
+        self._alarm = alarm
+        self._pause_s = pause_s
+        self._unlogged: dict[str, int] = {}  # by cause; a cause is in it for the pause after a line
+
+    async def __call__(self, conversation: str, event: InboundEvent, /) -> bool:
+        """Accept one event.
+
+        Raises:
+            StoreUnavailable: the intake has refused it.
+        """
+        try:
+            return await self._accept(conversation, event)
+        except StoreUnavailable as error:
+            await self._record(channel_of(conversation), error)
+            raise
+
+    @property
+    def cause(self) -> str:
+        """Why events were refused within the last minute; empty if none was."""
+        return next(iter(self._unlogged), "")
+
+    async def _record(self, channel: str, error: StoreUnavailable) -> None:
+        self._metrics.refused.labels(channel, error.cause).inc()
+        if error.cause == "stopping":  # another process takes what is sent again
+            return
+        if error.cause in self._unlogged:
+            self._unlogged[error.cause] += 1
+            return
+        self._log(error.cause, error.fix, 1)
+        if error.cause == "full":
+            await self._alarm()
+
+    def _log(self, cause: str, fix: str, count: int) -> None:
+        """Write a line, and have the next one written after a pause, if there is anything to
+        say."""
+        log.error("store.messages_refused", cause=cause, count=count, fix=fix)
+        self._unlogged[cause] = 0
+        asyncio.get_running_loop().call_later(self._pause_s, self._end_pause, cause, fix)
+
+    def _end_pause(self, cause: str, fix: str) -> None:
+        if count := self._unlogged.pop(cause):
+            self._log(cause, fix, count)

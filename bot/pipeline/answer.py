@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -26,20 +27,16 @@ from bot.agent.turn import (
 )
 from bot.channels import MOST_FILES, Channel, InboundEvent, Reply, say_buttons
 from bot.clock import now_ms, usable_zone
-from bot.errors import ModelError, TurnFailed
+from bot.errors import LeaseLost, ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
-from bot.pipeline.alerts import ALARMING
-from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
-from bot.pipeline.cancellation import CancelRegistry, Interrupt
 from bot.pipeline.commands import choice_in
 from bot.pipeline.feature import AnsweredTurn, CallingTurn, Outgoing, TurnRequest, TurnResult
 from bot.pipeline.history import HistoryWindow
 from bot.pipeline.journal import RESPONSE, RESULT, STARTED, Parked, Step
-from bot.pipeline.media import TurnMedia
+from bot.pipeline.media import IN_FLIGHT, ByteSemaphore, TurnMedia
 from bot.pipeline.prepare import InboundMessages
 from bot.pipeline.select import parse
-from bot.pipeline.services import Services
-from bot.pipeline.waiting import tell_of_waiting
+from bot.pipeline.services import ALARMING, CancelRegistry, Interrupt, Services
 from bot.safe_text.links import LinkFilter
 from bot.safe_text.sources import source_lists
 from bot.store import JournalledTurn, Lease
@@ -69,6 +66,7 @@ KINDS: dict[type[TurnStep], str] = {
     StartedCall: STARTED,
     ToolResult: RESULT,
 }
+LOOK_S = 10.0  # until features are told of people who wait, and between two times
 
 
 @dataclass(slots=True)
@@ -376,3 +374,40 @@ def _with_closed_fence(markdown: str) -> str:
     it."""
     fences = sum(line.lstrip().startswith(FENCE) for line in markdown.splitlines())
     return f"{markdown}\n{FENCE}" if fences % 2 else markdown
+
+
+@asynccontextmanager
+async def tell_of_waiting(
+    services: Services, lease: Lease, channel: Channel, inbound: InboundMessages
+) -> AsyncIterator[None]:
+    """Call ``Feature.while_waiting`` while the context is open; an answer that is soon ready, and
+    in time for its address, calls it never."""
+    over, watches = asyncio.Event(), list[asyncio.Task[None]]()
+
+    async def watch() -> None:
+        while not over.is_set():
+            asked = inbound.newest and replace(inbound.newest, address=inbound.address)
+            try:
+                pause_s = await services.features.while_waiting(lease, asked)
+            except LeaseLost:
+                return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_S if pause_s is None else min(pause_s, LOOK_S)):
+                    await over.wait()
+
+    def begin() -> None:
+        watches.append(asyncio.create_task(watch()))
+
+    left_s = None
+    if channel.abilities.expires:
+        left_s = channel.validity(inbound.address).left_s
+    first_s = LOOK_S if left_s is None else min(max(left_s, 0), LOOK_S)
+    timer = asyncio.get_running_loop().call_later(first_s, begin)
+    try:
+        yield
+    finally:
+        timer.cancel()
+        over.set()
+        # They are not cancelled: what they have begun to tell must be told.
+        for one in watches:
+            await one

@@ -19,12 +19,11 @@ from bot.errors import (
     TokenRefused,
 )
 from bot.pipeline.feature import rejected
-from bot.pipeline.journal import DECIDED, read_open_card
-from bot.pipeline.renewals import Renewals
+from bot.pipeline.journal import DECIDED, decode_delivery, read_kept, read_open_card
 from bot.pipeline.services import Services
-from bot.pipeline.undelivered import decode_delivery, read_kept
 from bot.store import RELEASED, Lease
 from bot.store.frames import Entry
+from bot.store.leases import Renewals
 from bot.telemetry import Span, span
 from bot.telemetry.observed import DeliveryBegun
 from bot.transcript import UNREADABLE, channel_of, encode

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -20,17 +21,22 @@ from bot.channels import (
     KeptSection,
     Reply,
 )
+from bot.errors import StoreUnavailable
 from bot.pipeline.journal import Parked, TurnJournal
 from bot.pipeline.select import ParsedEvent
+from bot.safe_text.glyphs import invisible
 from bot.store import Erase, JournalledTurn, Lease
 from bot.telemetry.observed import ObservedStep
 from bot.transcript import Author, Message, Spending
+from toolset.tool import ToolError
 
 NOBODY_DECIDES = "rejected: nobody decides here about calls that act"
 NO_ACTIONS: Mapping[str, Accept | None] = MappingProxyType({})
 NOTHING_KEPT: Mapping[str, Erase] = MappingProxyType({})
 SILENT = "[silent]"  # what the model writes where nothing is to be sent; nobody ever sees it
 NO_STORES: Mapping[type[Any], Any] = MappingProxyType({})
+LINE_CHARACTERS = 200
+AWAY = "the store cannot take this now: say that it was not done"
 
 
 class TurnRequest(NamedTuple):
@@ -433,3 +439,21 @@ class Feature:
     ) -> bool:
         """Delete an item of the overview, if it is the author's; ``action`` is the section's."""
         return False
+
+
+@asynccontextmanager
+async def store_errors_for_model() -> AsyncIterator[None]:
+    """Turn a store that does not answer into an error for the model."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        raise ToolError(AWAY) from error
+
+
+def one_line(text: str) -> str:
+    """The text with single spaces and without invisible characters."""
+    spaced = " ".join(text.split())[:LINE_CHARACTERS]
+    hidden = invisible(spaced)
+    return "".join(
+        letter for index, letter in enumerate(spaced) if index not in hidden or letter == " "
+    ).strip()

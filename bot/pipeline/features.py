@@ -1,4 +1,4 @@
-"""The list of features: it calls their hooks."""
+"""The list of features: it calls their hooks, and does their periodic work."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import structlog
 from starlette.routing import BaseRoute
 
 from bot.agent.loop import USUAL, Configuration
@@ -20,6 +21,7 @@ from bot.channels import (
     KeptSection,
     Reply,
 )
+from bot.errors import StoreUnavailable
 from bot.pipeline.feature import (
     NOBODY_DECIDES,
     AnsweredTurn,
@@ -33,7 +35,6 @@ from bot.pipeline.feature import (
     Work,
     rejected,
 )
-from bot.pipeline.periodic import repeat
 from bot.pipeline.select import ParsedEvent
 from bot.store import Erase, Lease, Store
 from bot.telemetry.observed import OBSERVER, Observe, ObservedStep
@@ -41,6 +42,7 @@ from bot.transcript import SCHEDULED_ID, Message, Spending
 from toolset.stores import FindStore
 
 HOOKS = [name for name in vars(Feature) if callable(getattr(Feature, name)) and name[0] != "_"]
+log = structlog.stdlib.get_logger(__name__)
 
 
 class Features:
@@ -385,3 +387,26 @@ class Features:
 
 
 NO_FEATURES = Features()
+
+
+async def repeat(store: Store, name: str, seconds: int, work: Work) -> None:
+    """Try to do the work periodically; never returns."""
+    while True:
+        await do_if_due(store, name, seconds, work)
+        await asyncio.sleep(seconds)
+
+
+async def do_if_due(store: Store, name: str, seconds: int, work: Work) -> None:
+    """Do the work, unless any process has begun it within these seconds.
+
+    It ends with its period, so that no other process can begin it meanwhile. What fails is tried
+    again in the next period.
+    """
+    try:
+        if await store.kv.set_if_absent(f"every:{name}", seconds):
+            async with asyncio.timeout(seconds):
+                await work()
+    except StoreUnavailable as error:
+        log.warning("work.postponed", work=name, cause=str(error))
+    except Exception:  # other work must go on
+        log.exception("work.failed", work=name)

@@ -8,6 +8,7 @@ turns of a process share a number of bytes.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -19,7 +20,6 @@ from msgspec.structs import replace
 from bot.channels import Channel
 from bot.errors import ModelError
 from bot.file_types import MIB, MOST_BYTES, Kind, checked_type, kind_of, label
-from bot.pipeline.byte_semaphore import ByteSemaphore
 from bot.providers import MediaSupport
 from bot.transcript import Media, Message, Part, Text
 
@@ -57,6 +57,8 @@ CANNOT: Mapping[Kind, str] = MappingProxyType(
 BECOME_TEXT: frozenset[Kind] = frozenset(("pdf", "document", "text"))
 
 ReadText = Callable[[str, bytes], Awaitable[str]]  # from type and content to text; may be empty
+IN_FLIGHT = 48 * MIB  # of all turns of a process
+WAIT_S = 30.0  # for files of other turns; then the request goes without files
 
 
 class TurnMedia:
@@ -403,3 +405,56 @@ def _recent(messages: Sequence[Message]) -> Iterator[Media]:
 
 def _with_parts(message: Message, parts: tuple[Part, ...]) -> Message:
     return message if parts == message.parts else replace(message, parts=parts)
+
+
+class ByteSemaphore:
+    """Like ``asyncio.Semaphore``, of bytes; first come, first served: small requests do not
+    overtake a large one.
+
+    Args:
+        wait_s: how long ``acquire`` waits.
+    """
+
+    def __init__(self, size: int, wait_s: float = WAIT_S) -> None:
+        self._free = size
+        self._wait_s = wait_s
+        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+
+    def has(self, size: int) -> bool:
+        """Whether ``acquire`` would return at once."""
+        return size <= self._free and not self._waiting
+
+    async def acquire(self, size: int) -> None:
+        """Take bytes, as soon as they are free.
+
+        Raises:
+            TimeoutError: they were not free within ``wait_s``.
+        """
+        if self.has(size):
+            self._free -= size
+            return
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((size, granted))
+        try:
+            async with asyncio.timeout(self._wait_s):
+                await granted
+        except (asyncio.CancelledError, TimeoutError):
+            if granted.cancelled():
+                self._grant()
+            else:
+                self.release(size)
+            raise
+
+    def release(self, size: int) -> None:
+        """Return bytes."""
+        self._free += size
+        self._grant()
+
+    def _grant(self) -> None:
+        while self._waiting and (
+            self._waiting[0][1].cancelled() or self._waiting[0][0] <= self._free
+        ):
+            size, granted = self._waiting.popleft()
+            if not granted.cancelled():
+                self._free -= size
+                granted.set_result(None)

@@ -18,7 +18,7 @@ from bot.channels import InboundEvent
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.pipeline.history import rewrite
-from bot.pipeline.journal import newest_address, read_event
+from bot.pipeline.journal import newest_address, read_event, read_undelivered
 from bot.pipeline.select import (
     ParsedEvent,
     belongs,
@@ -28,7 +28,6 @@ from bot.pipeline.select import (
     wait_for_albums,
 )
 from bot.pipeline.services import Services
-from bot.pipeline.undelivered import read_undelivered
 from bot.safe_text.names import safe_name
 from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, Lease, entry_of
 from bot.store.keys import DAY_S, person_of

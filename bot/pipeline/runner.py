@@ -15,17 +15,22 @@ from bot.agent.loop import Agent
 from bot.channels import Channel
 from bot.commands import SpokenCommands
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable, TurnParked
-from bot.pipeline.alerts import Alerts
-from bot.pipeline.cancellation import CancelRegistry
 from bot.pipeline.deliver import OutboxRelay, Progress
 from bot.pipeline.feature import Feature
 from bot.pipeline.features import Features
 from bot.pipeline.history import READ_TURNS, HistoryWindow
-from bot.pipeline.renewals import Renewals
-from bot.pipeline.services import ConversationSettings, FindModel, Services, Start
+from bot.pipeline.services import (
+    Alerts,
+    CancelRegistry,
+    ConversationSettings,
+    FindModel,
+    Services,
+    Start,
+)
 from bot.pipeline.turn import TurnRunner
 from bot.providers import Provider
 from bot.store import JournalledTurn, Lease, Opened, Store
+from bot.store.leases import Renewals
 from bot.telemetry import Metrics
 from bot.texts import Texts
 from bot.transcript import new_id
@@ -73,7 +78,7 @@ class ConversationRunner:
         self.closing = False
         self._store = services.store
         self._turns = turns
-        self._renewals = Renewals(services.store)
+        self._renewals = Renewals(services.store.leases)
         self._relay = OutboxRelay(services, self._renewals)
 
     async def process(self, conversation: str, author: str = "") -> None:

@@ -18,7 +18,6 @@ from bot.clock import now_ms
 from bot.commands import FORGETS
 from bot.errors import LeaseLost, MessagesChanged, StoreUnavailable, TurnParked
 from bot.pipeline.answer import Answerer, Attempt, own_message
-from bot.pipeline.cancellation import CancelRegistry
 from bot.pipeline.commands import Commands
 from bot.pipeline.feature import (
     NOBODY_DECIDES,
@@ -28,12 +27,13 @@ from bot.pipeline.feature import (
     TurnResult,
     rejected,
 )
-from bot.pipeline.history import KEEP_TURNS, HistoryWindow
+from bot.pipeline.history import KEEP_TURNS, HistoryWindow, encode_turn
 from bot.pipeline.journal import (
     DECIDED,
     Step,
     TurnJournal,
     newest_address,
+    nothing_to_say,
     read_entries,
     read_waiting,
     readable,
@@ -41,9 +41,7 @@ from bot.pipeline.journal import (
 )
 from bot.pipeline.prepare import InboundMessages, index
 from bot.pipeline.select import ParsedEvent, parse, triage
-from bot.pipeline.services import Services
-from bot.pipeline.turn_entry import encode_turn
-from bot.pipeline.undelivered import nothing_to_say
+from bot.pipeline.services import CancelRegistry, Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import span
 from bot.telemetry.observed import OBSERVER, EventTaken

@@ -32,8 +32,8 @@ from bot.features.memory.facts_message import FEW, facts_message
 from bot.features.memory.store import Fact
 from bot.live_events import Answered, AnswerText, ToolStarted
 from bot.pipeline.commands import choice_in
+from bot.pipeline.feature import one_line
 from bot.pipeline.prepare import context_line
-from bot.pipeline.tool_stores import one_line
 from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure

@@ -15,10 +15,9 @@ from bot.agent.turn import RecordedResponse
 from bot.channels import Delivery, InboundEvent
 from bot.features.edits.withdrawal import asked_in
 from bot.pipeline.history import KEEP_TURNS, StoredTurn, Turns, read_turns
-from bot.pipeline.journal import RESPONSE, RESULT, readable_events
+from bot.pipeline.journal import RESPONSE, RESULT, read_undelivered, readable_events, taking_back
 from bot.pipeline.select import CONVERSATION_DELETED, parse
 from bot.pipeline.services import Services
-from bot.pipeline.undelivered import read_undelivered, taking_back
 from bot.store import ARRIVAL, Lease, ReopenedTurn
 from bot.store.frames import Entry
 from bot.transcript import TurnRecord, channel_of, encode, new_id

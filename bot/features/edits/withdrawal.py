@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from bot.channels import Delivery, InboundEvent
 from bot.clock import now_ms
 from bot.pipeline.history import KEEP_TURNS, read_turns
+from bot.pipeline.journal import read_undelivered, taking_back, taking_back_each
 from bot.pipeline.services import Services
-from bot.pipeline.undelivered import read_undelivered, taking_back, taking_back_each
 from bot.store import Lease, Store
 from bot.transcript import TurnRecord, channel_of, encode
 

@@ -7,24 +7,21 @@ from dataclasses import dataclass
 
 from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
-from bot.pipeline.cancellation import TOPIC, Interrupt
 from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, rewrite, wait_for_lease
 from bot.pipeline.journal import (
+    decode_delivery,
     newest_address,
     read_event,
+    read_stored,
+    read_undelivered,
     read_waiting,
     readable,
     readable_events,
-)
-from bot.pipeline.select import CONVERSATION_DELETED
-from bot.pipeline.services import Services
-from bot.pipeline.undelivered import (
-    decode_delivery,
-    read_stored,
-    read_undelivered,
     taking_back,
     taking_back_each,
 )
+from bot.pipeline.select import CONVERSATION_DELETED
+from bot.pipeline.services import TOPIC, Interrupt, Services
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, OWN, SHARED, Lease, entry_of, holds
 from bot.store.keys import person_of
 from bot.transcript import UNREADABLE, Message, channel_of, encode, without_quotes

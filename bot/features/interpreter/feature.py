@@ -20,10 +20,9 @@ from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
 from bot.errors import ModelError
 from bot.features.interpreter.store import KIND, Languages
-from bot.pipeline.alerts import ALARMING
 from bot.pipeline.feature import SILENT, CommandContext, Feature, Outgoing, TurnResult
 from bot.pipeline.journal import readable
-from bot.pipeline.services import Services
+from bot.pipeline.services import ALARMING, Services
 from bot.safe_text.transcript import escaped_tags
 from bot.texts import LETTER, PLACEHOLDER
 from bot.transcript import Message, Spending, Text, new_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.features.memory.store import FACTS, PersonFacts
-from bot.pipeline.tool_stores import one_line, store_errors_for_model
+from bot.pipeline.feature import one_line, store_errors_for_model
 from toolset.tool import ToolError
 
 FULL = (

@@ -7,7 +7,7 @@ from hashlib import sha256
 
 from bot.features.polls.poll import PREFIX, Poll
 from bot.features.polls.store import OPEN_POLLS, StoredPolls
-from bot.pipeline.tool_stores import one_line, store_errors_for_model
+from bot.pipeline.feature import one_line, store_errors_for_model
 from bot.texts import language_of
 from bot.transcript import encode
 from toolset.tool import ToolError

@@ -9,8 +9,8 @@ from bot.clock import usable_zone
 from bot.features.reminders.recurrence import is_hourly
 from bot.features.reminders.reminder import Reminder, StoredReminder, ms_of, shown
 from bot.features.reminders.store import COUNTED, StoredReminders, hourly_of
+from bot.pipeline.feature import store_errors_for_model
 from bot.pipeline.services import Services
-from bot.pipeline.tool_stores import store_errors_for_model
 from bot.store import SCHEDULED_S, Store, entry_of
 from bot.store.keys import person_of
 from bot.transcript import Author, encode

@@ -16,8 +16,8 @@ from bot.errors import DeliverLater, DeliverOnPress, TokenRefused
 from bot.pipeline.deliver import LONGEST_WAIT_S, TOKEN_WAIT_MS, reset_attempts
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import read_history
+from bot.pipeline.journal import decode_delivery, read_kept
 from bot.pipeline.services import Services
-from bot.pipeline.undelivered import decode_delivery, read_kept
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import digest_of, index_key
@@ -224,7 +224,7 @@ async def test_a_channel_is_asked_to_make_sure_of_the_lease(
     store: Store, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever has lost it sends nothing more and leaves the delivery as it is."""
-    monkeypatch.setattr("bot.pipeline.renewals.FRESH_S", 0.0)
+    monkeypatch.setattr("bot.store.leases.FRESH_S", 0.0)
 
     class Slept(Mailbox):
         """Was paused for longer than its lease."""

@@ -17,8 +17,7 @@ from bot.channels import Delivery, InboundEvent, Reply
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.pipeline.feature import AnsweredTurn, Feature, Outgoing, TurnRequest, TurnResult
-from bot.pipeline.features import Features
-from bot.pipeline.periodic import do_if_due
+from bot.pipeline.features import Features, do_if_due
 from bot.pipeline.select import parse, triage
 from bot.store import Lease, Store
 from bot.tasks import run_beside

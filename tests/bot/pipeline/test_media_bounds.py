@@ -14,8 +14,17 @@ import pytest
 from bot.channels import Take
 from bot.features.attachments.reader import FileReader
 from bot.file_types import MIB
-from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
-from bot.pipeline.media import BUSY, MOST, MOST_INLINE, REPEATED, TOO_LARGE, UNFIT, TurnMedia
+from bot.pipeline.media import (
+    BUSY,
+    IN_FLIGHT,
+    MOST,
+    MOST_INLINE,
+    REPEATED,
+    TOO_LARGE,
+    UNFIT,
+    ByteSemaphore,
+    TurnMedia,
+)
 from bot.providers import MediaSupport
 from bot.transcript import Media, Message, Part, Text
 from tests.bot.harness import HERE, Mailbox

@@ -7,7 +7,7 @@ import structlog
 
 from bot.channels import InboundEvent
 from bot.errors import StoreUnavailable
-from bot.pipeline.refusals import Refusals
+from bot.pipeline.accept import Refusals
 from bot.store.clients import MAKE_ROOM
 from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Text

@@ -11,16 +11,17 @@ from bot.channels import InboundEvent, Take
 from bot.errors import TryAgain
 from bot.features.attachments.reader import FileReader
 from bot.file_types import EXCEL, MIB, PDF, TEXT, WORD
-from bot.pipeline.byte_semaphore import IN_FLIGHT, ByteSemaphore
 from bot.pipeline.history import read_history
 from bot.pipeline.media import (
     EARLIER,
+    IN_FLIGHT,
     MOST,
     NOT_TAKEN,
     TEXT_CAP,
     TOO_LARGE,
     UNFIT,
     UNREADABLE,
+    ByteSemaphore,
     TurnMedia,
 )
 from bot.providers import MediaSupport

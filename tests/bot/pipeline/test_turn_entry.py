@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from bot.pipeline.history import read_history
-from bot.pipeline.turn_entry import LEFT_OUT, encode_turn
+from bot.pipeline.history import LEFT_OUT, encode_turn, read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import HISTORY_BYTES

@@ -15,7 +15,7 @@ from bot.features.memory.facts_message import FACTS_ID, FEW, facts_message
 from bot.features.memory.store import Fact, PersonFacts
 from bot.features.memory.tool_facts import ToolFacts
 from bot.features.memory.tools import ForgetFact, Remember
-from bot.pipeline.tool_stores import one_line
+from bot.pipeline.feature import one_line
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall

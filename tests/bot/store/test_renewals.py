@@ -11,9 +11,9 @@ from redis.asyncio import Redis
 
 from bot.channels import AssertLease, Delivery
 from bot.errors import LeaseLost, StoreUnavailable
-from bot.pipeline.renewals import RENEW_EVERY_S, Renewals
 from bot.providers.scripted import Step
 from bot.store import Lease, Store
+from bot.store.leases import RENEW_EVERY_S, Renewals
 from tests.bot.harness import HERE, Harness, Mailbox
 from tests.bot.store.turns import key
 from tests.waiting import until, until_true
@@ -33,7 +33,7 @@ async def test_many_leases_outlive_their_time(store: Store) -> None:
 
     # the real one, counted
     store.leases.renew_each = counted  # type: ignore[assignment,method-assign]
-    renewals, ended = Renewals(store), asyncio.Event()
+    renewals, ended = Renewals(store.leases), asyncio.Event()
 
     async def work(name: str) -> None:
         lease = await store.leases.acquire(name, SHORT_MS)
@@ -52,7 +52,7 @@ async def test_many_leases_outlive_their_time(store: Store) -> None:
 @pytest.mark.long
 async def test_a_lost_lease_ends_the_work_under_it(store: Store, redis: Redis) -> None:
     """Others of the same shard go on."""
-    renewals, ended = Renewals(store), asyncio.Event()
+    renewals, ended = Renewals(store.leases), asyncio.Event()
     lost, stored = [
         await store.leases.acquire("console:a", SHORT_MS),
         await store.leases.acquire("console:b", SHORT_MS),
@@ -78,7 +78,7 @@ async def test_a_limit_of_the_works_own_is_no_lost_lease(store: Store) -> None:
     lease = await store.leases.acquire("console:a")
     assert lease is not None
     with pytest.raises(TimeoutError):
-        async with Renewals(store).hold(lease, time.monotonic()), asyncio.timeout(0):
+        async with Renewals(store.leases).hold(lease, time.monotonic()), asyncio.timeout(0):
             await asyncio.Event().wait()
 
 
@@ -99,7 +99,7 @@ async def test_work_goes_on_while_the_store_is_away(store: Store) -> None:
     store.leases.renew_each = away_once  # type: ignore[assignment,method-assign]
     lease = await store.leases.acquire("console:a")
     assert lease is not None
-    async with Renewals(store).hold(lease, time.monotonic()):
+    async with Renewals(store.leases).hold(lease, time.monotonic()):
         await until(lambda: tries == 3)
     await until_true(lambda: _renewed(store, lease))
 
@@ -108,7 +108,7 @@ async def test_a_lease_that_the_last_delivery_releases_is_not_lost(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even where a renewal that was under way is answered first."""
-    monkeypatch.setattr("bot.pipeline.renewals.RENEW_EVERY_S", 0.01)
+    monkeypatch.setattr("bot.store.leases.RENEW_EVERY_S", 0.01)
     asked, released, answered = asyncio.Event(), asyncio.Event(), asyncio.Event()
     renew_each, remove_head = store.leases.renew_each, store.outbox.remove_head
 
@@ -158,7 +158,7 @@ async def test_after_a_request_that_did_not_release_it_a_lease_is_renewed_again(
 
     # the real one, watched
     store.leases.renew_each = watched  # type: ignore[assignment,method-assign]
-    renewals = Renewals(store)
+    renewals = Renewals(store.leases)
     lease = await store.leases.acquire("console:a")
     assert lease is not None
     async with renewals.hold(lease, time.monotonic()):
