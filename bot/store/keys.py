@@ -12,7 +12,7 @@ from __future__ import annotations
 from hashlib import sha256
 from zlib import crc32
 
-FORMAT = 12  # of everything stored; every change of it raises the number
+FORMAT = 13  # of everything stored; every change of it raises the number
 SHARDS = 16
 DAY_S = 86_400
 
