@@ -92,6 +92,7 @@ async def test_a_rewrite_that_fails_is_tried_again(tmp_path: Path) -> None:
     ):
         await until_true(lambda: is_rewritten(redis))
         pid = await pid_of(url)
+        await redis.set("kept", "marmalade", ex=600)  # without a key, a rewrite has no delay
         await redis.config_set("rdb-key-save-delay", 60_000_000)
         await forget_something(store)
         await until(lambda: held(tmp_path))
