@@ -10,8 +10,8 @@ from msgspec import DecodeError, Struct
 
 from bot.checks import CheckResult, ago
 from bot.errors import BadInput
-from bot.pipeline.deliver import reset_attempts
-from bot.pipeline.journal import decode_delivery, decode_event
+from bot.pipeline.deliver import decode_delivery, reset_attempts
+from bot.pipeline.journal import decode_event
 from bot.store import DeadLetter, DeadLetters, Store
 from bot.terminal import printable
 from bot.transcript import channel_of

@@ -36,7 +36,7 @@ from bot.pipeline.journal import RESPONSE, RESULT, STARTED, Parked, Step
 from bot.pipeline.media import IN_FLIGHT, ByteSemaphore, TurnMedia
 from bot.pipeline.prepare import InboundMessages
 from bot.pipeline.select import parse
-from bot.pipeline.services import ALARMING, CancelRegistry, Interrupt, Services
+from bot.pipeline.services import ALARMING, Interrupt, RunningTurns, Services
 from bot.safe_text.links import LinkFilter
 from bot.safe_text.sources import source_lists
 from bot.store import JournalledTurn, Lease
@@ -149,7 +149,7 @@ class Answerer:
         self,
         services: Services,
         window: HistoryWindow,
-        cancellations: CancelRegistry,
+        cancellations: RunningTurns,
     ) -> None:
         self._services = services
         self._store = services.store

@@ -1,14 +1,17 @@
-"""The outbox relay sends deliveries in order: pending → attempting → delivered or dead letter."""
+"""The outbox relay sends deliveries in order: pending → attempting → delivered or dead letter. Here
+are also those that have not arrived yet, and those that delete what was sent."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
 import structlog
+from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import ButtonCard, Delivery
+from bot.channels import ButtonCard, Delivery, Reply
 from bot.errors import (
     DeliverInParts,
     DeliverLater,
@@ -19,9 +22,9 @@ from bot.errors import (
     TokenRefused,
 )
 from bot.pipeline.feature import rejected
-from bot.pipeline.journal import DECIDED, decode_delivery, read_kept, read_open_card
+from bot.pipeline.journal import DECIDED, read_open_card
 from bot.pipeline.services import Services
-from bot.store import RELEASED, Lease
+from bot.store import RELEASED, Lease, Store
 from bot.store.frames import Entry
 from bot.store.leases import Renewals
 from bot.telemetry import Span, span
@@ -40,6 +43,9 @@ UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked"
 TOO_MANY_KEPT = "its asker has not fetched it, and newer ones took its place"
 TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
+# One turn has at most so many: the pieces of its answer, files and a poll.
+MOST_DELIVERIES = 16
+decode_delivery = Decoder(Delivery).decode
 
 
 class Progress(NamedTuple):
@@ -309,3 +315,63 @@ def reset_attempts(raw: bytes) -> bytes:
     return encode(
         replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0, failures=0)
     )
+
+
+class Undelivered(NamedTuple):
+    """A delivery in the outbox, or one that is kept, and the stored bytes that identify it."""
+
+    raw: bytes
+    delivery: Delivery
+
+
+async def read_stored(store: Store, conversation: str) -> list[bytes]:
+    """The deliveries of the outbox and the kept ones, each oldest first."""
+    return [*await store.outbox.read(conversation), *await store.outbox.kept(conversation)]
+
+
+async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]:
+    """Those of them that can be read."""
+    return _readable(await read_stored(store, conversation))
+
+
+async def read_outbox(store: Store, conversation: str) -> list[Delivery]:
+    """Those of the outbox that can be read, oldest first."""
+    return [one.delivery for one in _readable(await store.outbox.read(conversation))]
+
+
+async def read_kept(store: Store, conversation: str, asker: str) -> list[Undelivered]:
+    """The kept deliveries to a person, oldest first."""
+    kept = _readable(await store.outbox.kept(conversation))
+    return [one for one in kept if one.delivery.asker == asker]
+
+
+def _readable(stored: Iterable[bytes]) -> list[Undelivered]:
+    found = []
+    for raw in stored:
+        try:
+            found.append(Undelivered(raw, decode_delivery(raw)))
+        except UNREADABLE:
+            continue  # of the outbox, the relay deals with it
+    return found
+
+
+def deletions_of(answers: Iterable[Delivery]) -> list[Delivery]:
+    """For each turn the delivery that deletes what has been shown of these answers."""
+    addresses: dict[str, str] = {}
+    for one in answers:
+        if one.answers:
+            addresses.setdefault(one.turn_id, one.address)
+    return [deletion_of(turn_id, address) for turn_id, address in addresses.items()]
+
+
+def deletion_of(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -> Delivery:
+    """The delivery that deletes what a turn has shown: its stream, and the messages of so many
+    deliveries."""
+    ids = tuple(f"{turn_id}_{number}" for number in range(1, deliveries + 1))
+    nothing = empty_reply(turn_id)
+    return Delivery(f"{turn_id}_back", turn_id, nothing, address, deletes=ids)
+
+
+def empty_reply(turn_id: str) -> Reply:
+    """The reply of a delivery that deletes what a turn has shown."""
+    return Reply("", replaces=turn_id, keep="until_refused")

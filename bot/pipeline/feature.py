@@ -1,4 +1,4 @@
-"""What a feature is to the pipeline: its hooks, and the values they take and give."""
+"""The hooks that a feature may override, and the values they take and give."""
 
 from __future__ import annotations
 

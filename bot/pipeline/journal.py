@@ -1,18 +1,17 @@
 """The steps that a turn records while it runs, and how another process reads them back after a
-crash; and the deliveries that have not arrived yet."""
+crash."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import structlog
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
 from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, TurnStep
-from bot.channels import ButtonCard, Delivery, InboundEvent, Reply
+from bot.channels import ButtonCard, InboundEvent
 from bot.store import InboxEntry, Store
 from bot.store.frames import Entry
 from bot.transcript import UNREADABLE, ToolResult
@@ -20,8 +19,6 @@ from bot.transcript import UNREADABLE, ToolResult
 log = structlog.stdlib.get_logger(__name__)
 
 RESPONSE, RESULT, STARTED, PARKED, DECIDED = "response", "result", "started", "parked", "decided"
-# One turn has at most so many: the pieces of its answer, files and a poll.
-MOST_DELIVERIES = 16
 
 
 class Parked(Struct, frozen=True):
@@ -134,66 +131,3 @@ async def read_open_card(store: Store, conversation: str) -> ButtonCard | None:
     """
     parked = read_entries(await store.journal.read(conversation)).parked
     return parked.card if parked else None
-
-
-decode_delivery = Decoder(Delivery).decode
-
-
-class Undelivered(NamedTuple):
-    """A delivery in the outbox, or one that is kept, and the stored bytes that identify it."""
-
-    raw: bytes
-    delivery: Delivery
-
-
-async def read_stored(store: Store, conversation: str) -> list[bytes]:
-    """The deliveries of the outbox and the kept ones, each oldest first."""
-    return [*await store.outbox.read(conversation), *await store.outbox.kept(conversation)]
-
-
-async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]:
-    """Those of them that can be read."""
-    return _readable(await read_stored(store, conversation))
-
-
-async def read_outbox(store: Store, conversation: str) -> list[Delivery]:
-    """Those of the outbox that can be read, oldest first."""
-    return [one.delivery for one in _readable(await store.outbox.read(conversation))]
-
-
-async def read_kept(store: Store, conversation: str, asker: str) -> list[Undelivered]:
-    """The kept deliveries to a person, oldest first."""
-    kept = _readable(await store.outbox.kept(conversation))
-    return [one for one in kept if one.delivery.asker == asker]
-
-
-def _readable(stored: Iterable[bytes]) -> list[Undelivered]:
-    found = []
-    for raw in stored:
-        try:
-            found.append(Undelivered(raw, decode_delivery(raw)))
-        except UNREADABLE:
-            continue  # of the outbox, the relay deals with it
-    return found
-
-
-def taking_back_each(answers: Iterable[Delivery]) -> list[Delivery]:
-    """For each turn the delivery that deletes what has been shown of these answers."""
-    addresses: dict[str, str] = {}
-    for one in answers:
-        if one.answers:
-            addresses.setdefault(one.turn_id, one.address)
-    return [taking_back(turn_id, address) for turn_id, address in addresses.items()]
-
-
-def taking_back(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -> Delivery:
-    """The delivery that deletes what a turn has shown: its stream, and the messages of so many
-    deliveries."""
-    ids = tuple(f"{turn_id}_{number}" for number in range(1, deliveries + 1))
-    nothing = nothing_to_say(turn_id)
-    return Delivery(f"{turn_id}_back", turn_id, nothing, address, deletes=ids)
-
-
-def nothing_to_say(turn_id: str) -> Reply:
-    """The reply of a delivery that deletes what a turn has shown."""
-    return Reply("", replaces=turn_id, keep="until_refused")

@@ -1,5 +1,4 @@
-"""One turn's inbound messages: which events it takes from the inbox, and how they become messages
-for the model."""
+"""Takes events from the inbox into one turn, and makes the model's messages of them."""
 
 from __future__ import annotations
 
@@ -17,8 +16,9 @@ from bot.agent.turn import ApprovalDecision, TurnUpdate, apply_changes
 from bot.channels import InboundEvent
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
+from bot.pipeline.deliver import read_undelivered
 from bot.pipeline.history import rewrite
-from bot.pipeline.journal import newest_address, read_event, read_undelivered
+from bot.pipeline.journal import newest_address, read_event
 from bot.pipeline.select import (
     ParsedEvent,
     belongs,
@@ -71,8 +71,8 @@ class InboundMessages:
         self,
         services: Services,
         lease: Lease,
-        journalled: Iterable[InboundEvent] = (),
-        turn_id: str = "",
+        journalled: Iterable[InboundEvent],
+        turn_id: str,
     ) -> None:
         self._services = services
         self._lease = lease

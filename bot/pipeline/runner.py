@@ -21,9 +21,9 @@ from bot.pipeline.features import Features
 from bot.pipeline.history import READ_TURNS, HistoryWindow
 from bot.pipeline.services import (
     Alerts,
-    CancelRegistry,
     ConversationSettings,
     FindModel,
+    RunningTurns,
     Services,
     Start,
 )
@@ -70,7 +70,7 @@ class ConversationRunner:
         services: Services,
         turns: TurnRunner,
         window: HistoryWindow,
-        cancellations: CancelRegistry,
+        cancellations: RunningTurns,
     ) -> None:
         self.services = services
         self.window = window
@@ -226,7 +226,7 @@ def build(
     services.features.install(feature(services) for feature in features)
     _refuse_undecided(services.features, agent.tools)
     window = HistoryWindow(services, options.history_tokens)
-    cancellations = CancelRegistry(store)
+    cancellations = RunningTurns(store)
     turns = TurnRunner(services, agent, window, cancellations)
     return ConversationRunner(services, turns, window, cancellations)
 

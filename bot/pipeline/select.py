@@ -1,5 +1,5 @@
-"""Triage: which inbound events are messages for the model, and what has to be done before these are
-answered."""
+"""Sorts the events of a turn: messages for the model, edits, commands, and what is answered with a
+sentence of the catalogue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ Command = str
 # Stored values of ``InboundEvent.event``:
 CANNED: Final = "canned"
 CONVERSATION_DELETED: Final = "left"
-CHANGES: Final = ("edited", "unsent")
 
 # In place of messages that a full inbox did not take.
 LEFT_OUT: Final = "apology.left_out"
@@ -217,7 +216,7 @@ def count_of_one_turn(batch: Sequence[ParsedEvent]) -> int:
                 first = one.event
             continue
         if first.unmentioned:
-            if one.event.event in CHANGES:
+            if one.event.is_change:
                 continue
             return count
         is_apart = one.is_text and (first.scheduled or one.event.scheduled or one.event.unmentioned)

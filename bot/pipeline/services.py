@@ -261,14 +261,14 @@ class Run:
     stopped: bool = False
 
 
-class CancelRegistry:
-    """Stops turns by their time limit, so that a turn has one way to end early; passes changes of
-    messages on."""
+class RunningTurns:
+    """Interrupts the turns of this process: a stop ends one, by its time limit; a change of a
+    message restarts its request."""
 
     def __init__(self, store: Store) -> None:
         self._live = store.live
         self._runs: dict[str, Run] = {}
-        self._missed: dict[str, float] = {}  # when something found no turn that was tracked
+        self._missed: dict[str, float] = {}  # when an interrupt found no turn
 
     @contextmanager
     def track(

@@ -19,6 +19,7 @@ from bot.commands import FORGETS
 from bot.errors import LeaseLost, MessagesChanged, StoreUnavailable, TurnParked
 from bot.pipeline.answer import Answerer, Attempt, own_message
 from bot.pipeline.commands import Commands
+from bot.pipeline.deliver import empty_reply
 from bot.pipeline.feature import (
     NOBODY_DECIDES,
     CommandContext,
@@ -33,7 +34,6 @@ from bot.pipeline.journal import (
     Step,
     TurnJournal,
     newest_address,
-    nothing_to_say,
     read_entries,
     read_waiting,
     readable,
@@ -41,7 +41,7 @@ from bot.pipeline.journal import (
 )
 from bot.pipeline.prepare import InboundMessages, index
 from bot.pipeline.select import ParsedEvent, parse, triage
-from bot.pipeline.services import CancelRegistry, Services
+from bot.pipeline.services import RunningTurns, Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import span
 from bot.telemetry.observed import OBSERVER, EventTaken
@@ -71,7 +71,7 @@ class TurnRunner:
     """Takes turns, each under its conversation's lease."""
 
     def __init__(
-        self, services: Services, agent: Agent, window: HistoryWindow, cancellations: CancelRegistry
+        self, services: Services, agent: Agent, window: HistoryWindow, cancellations: RunningTurns
     ) -> None:
         self._services = services
         self._store = services.store
@@ -134,7 +134,7 @@ class TurnRunner:
     async def _attempt(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
         """Take the turn to its commit; the head of the outbox, see ``take``."""
         with span("turn", self._services.metrics) as measured:
-            events, result = await self._prepare(attempt, journal)
+            events, result = await self._run_without_model(attempt, journal)
             unless, is_alone = ALWAYS, not (result.messages or result.replies)
             if events:
                 answer = await self._answer(attempt, events, journal.steps)
@@ -151,7 +151,7 @@ class TurnRunner:
             is_begun = events or attempt.journalled.is_resumed
             if attempt.channel.abilities.deletes and is_begun and not result.replies:
                 # Nobody gets an answer: what this attempt or an earlier one has streamed goes.
-                nothing = nothing_to_say(attempt.turn_id)
+                nothing = empty_reply(attempt.turn_id)
                 back = Outgoing(nothing, newest_address(journal.all_events), deletes=True)
                 result.replies.append(back)
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
@@ -306,7 +306,7 @@ class TurnRunner:
             result.messages = (*asked, own_message(text))
         return result
 
-    async def _prepare(
+    async def _run_without_model(
         self, attempt: Attempt, journal: TurnJournal
     ) -> tuple[list[InboundEvent], TurnResult]:
         """Do what needs no model: limits, edits, canned answers, commands.

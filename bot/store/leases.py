@@ -20,6 +20,7 @@ from bot.store.scripts import Scripts
 log = structlog.stdlib.get_logger(__name__)
 
 LEASE_MS = 6_000
+POLL_S = 0.25  # while another process has the lease
 RENEW_EVERY_S = 1.0  # a lease lives six times as long
 FRESH_S = 2.0  # since its last renewal a lease needs no proof
 
@@ -59,6 +60,15 @@ class Leases:
         lease = Lease(conversation, new_token(), ttl_ms)
         arguments = [conversation, lease.token, "take", ttl_ms, "", 0]
         return lease if await self._scripts.run("open", conversation, arguments) else None
+
+    async def wait_for(self, conversation: str, wait_s: float) -> Lease | None:
+        """Take the lease as soon as the process that has it gives it back; None where it keeps it
+        longer."""
+        for _ in range(round(wait_s / POLL_S)):
+            if (lease := await self.acquire(conversation)) is not None:
+                return lease
+            await asyncio.sleep(POLL_S)
+        return None
 
     async def renew(self, lease: Lease) -> None:
         """Keep the lease for another ``ttl_ms``.

@@ -9,8 +9,9 @@ from typing import Any
 from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import RecordedResponse, StartedCall
 from bot.channels import Delivery
+from bot.pipeline.deliver import decode_delivery
 from bot.pipeline.history import read_record
-from bot.pipeline.journal import decode_delivery, read_entries
+from bot.pipeline.journal import read_entries
 from bot.store.frames import unpack
 from bot.store.keys import CONVERSATION_KINDS
 from bot.transcript import Message, ToolResult

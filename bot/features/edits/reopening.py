@@ -14,8 +14,9 @@ import structlog
 from bot.agent.turn import RecordedResponse
 from bot.channels import Delivery, InboundEvent
 from bot.features.edits.withdrawal import asked_in
+from bot.pipeline.deliver import deletion_of, read_undelivered
 from bot.pipeline.history import KEEP_TURNS, StoredTurn, Turns, read_turns
-from bot.pipeline.journal import RESPONSE, RESULT, read_undelivered, readable_events, taking_back
+from bot.pipeline.journal import RESPONSE, RESULT, readable_events
 from bot.pipeline.select import CONVERSATION_DELETED, parse
 from bot.pipeline.services import Services
 from bot.store import ARRIVAL, Lease, ReopenedTurn
@@ -66,7 +67,7 @@ async def reopen(services: Services, lease: Lease, events: Sequence[InboundEvent
             return False
     sends = b""
     if channel.abilities.deletes:
-        sends = encode(taking_back(answer.turn_id, answer.address))
+        sends = encode(deletion_of(answer.turn_id, answer.address))
     undelivered = [raw for raw, one in waiting if one.turn_id == answer.turn_id and one.answers]
     goes_on = ReopenedTurn(stored[0], journal, len(events), stored in turns.summarised)
     await store.journal.reopen(lease, new_id("turn"), goes_on, undelivered, sends)

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bot.channels import Delivery, InboundEvent
 from bot.clock import now_ms
+from bot.pipeline.deliver import deletion_of, deletions_of, read_undelivered
 from bot.pipeline.history import KEEP_TURNS, read_turns
-from bot.pipeline.journal import read_undelivered, taking_back, taking_back_each
 from bot.pipeline.services import Services
 from bot.store import Lease, Store
 from bot.transcript import TurnRecord, channel_of, encode
@@ -39,7 +39,7 @@ async def withdraw_answers(
     void = [one for one in waiting if _is_void(one.delivery, records, unsent)]
     if channel.abilities.deletes:
         waits = {one.delivery.turn_id for one in waiting}
-        backs = taking_back_each(one.delivery for one in void)
+        backs = deletions_of(one.delivery for one in void)
         for record in records.values():
             is_void = asked_in(record) <= set(unsent)
             if is_void and record.turn_id not in waits and (back := _given_before(record, changes)):
@@ -77,7 +77,7 @@ def _given_before(record: TurnRecord, changes: Sequence[InboundEvent]) -> Delive
         if change.target in asked and change.address:
             # What counts is when the change was made: a process may have died before it read it.
             if min(now_ms(), change.message.at) < record.at + MOMENT_S * 1000:
-                return taking_back(record.turn_id, change.address)
+                return deletion_of(record.turn_id, change.address)
             break
     return None
 

@@ -7,19 +7,15 @@ from dataclasses import dataclass
 
 from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
-from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, rewrite, wait_for_lease
-from bot.pipeline.journal import (
+from bot.pipeline.deliver import (
     decode_delivery,
-    newest_address,
-    read_event,
+    deletion_of,
+    deletions_of,
     read_stored,
     read_undelivered,
-    read_waiting,
-    readable,
-    readable_events,
-    taking_back,
-    taking_back_each,
 )
+from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, rewrite
+from bot.pipeline.journal import newest_address, read_event, read_waiting, readable, readable_events
 from bot.pipeline.select import CONVERSATION_DELETED
 from bot.pipeline.services import TOPIC, Interrupt, Services
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, OWN, SHARED, Lease, entry_of, holds
@@ -122,7 +118,7 @@ class Deletion:
         kind, _, conversation = entry.partition(" ")
         if conversation == lease.conversation:
             return await self._forget_in(lease, kind, event, is_here=True)
-        if (other := await wait_for_lease(self._store, conversation, self._lease_wait_s)) is None:
+        if (other := await self._store.leases.wait_for(conversation, self._lease_wait_s)) is None:
             await self._request_deletion(conversation, kind, event)
             await self._forget_kept(conversation, kind, event.author_id)
             return Forgotten()
@@ -228,7 +224,7 @@ class Deletion:
         for conversation in sorted(shows - set(done)):
             if not await self._deliveries_with(conversation, author_id):
                 continue
-            lease = await wait_for_lease(self._store, conversation, self._lease_wait_s)
+            lease = await self._store.leases.wait_for(conversation, self._lease_wait_s)
             if lease is not None:
                 theirs = await self._deliveries_with(conversation, author_id)
                 await self._store.journal.withdraw(lease, theirs)
@@ -268,7 +264,7 @@ class Deletion:
                 theirs.append(raw)
         waiting = await read_undelivered(self._store, lease.conversation)
         shown = [one.delivery for one in waiting if one.raw in theirs]
-        await self._take_back(lease, taking_back_each(shown))
+        await self._take_back(lease, deletions_of(shown))
         await self._store.journal.withdraw(lease, theirs)
         return Forgotten(1, deleted)
 
@@ -280,7 +276,7 @@ class Deletion:
             undelivered = await read_undelivered(self._store, lease.conversation)
             waiting = [one.delivery for one in undelivered]
             left += [one for one in waiting if one.deletes is not None]
-            left += taking_back_each(waiting)
+            left += deletions_of(waiting)
             if whole:
                 left += await self._shown_by_turn(lease.conversation)
         sends, erased = [encode(one) for one in left], self._features.erased
@@ -297,7 +293,7 @@ class Deletion:
         turn_id = await self._store.journal.turn_id(conversation)
         events = readable_events(await self._store.journal.read(conversation))
         address = newest_address(events)
-        return [taking_back(turn_id, address, 0)] if turn_id and address else []
+        return [deletion_of(turn_id, address, 0)] if turn_id and address else []
 
     def _can_take_back(self, conversation: str) -> bool:
         channel = self._services.channel(conversation)

@@ -1,10 +1,9 @@
-"""Late answers: where a reply token runs out before the answer is ready, a button is sent that
+"""Late answers: where a reply token expires before the answer is ready, a button is sent that
 fetches the answer.
 
-The clock decides whose a token is. For its first seconds (``Channel.validity``) it is the
-answer's; from then on it is the button's, and the answer is delivered without a token: it is
-pushed, or kept until its asker presses. So no record of spent tokens is needed: whoever takes a
-turn over reads the same clock.
+Until ``Validity.left_s`` of the message's address is 0, its token sends the answer. After that it
+sends only the button, and the answer goes without a token: it is pushed, or kept until its asker
+presses. Whoever takes a turn over reads the same clock, so no spent token is recorded.
 """
 
 from __future__ import annotations

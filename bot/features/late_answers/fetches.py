@@ -11,14 +11,8 @@ from msgspec.structs import replace
 
 from bot.channels import Button, ButtonCard, Delivery, InboundEvent, KeptDelivery, Reply
 from bot.commands import SpokenCommands
-from bot.pipeline.journal import (
-    TurnJournal,
-    Undelivered,
-    read_entries,
-    read_kept,
-    read_outbox,
-    read_waiting,
-)
+from bot.pipeline.deliver import Undelivered, read_kept, read_outbox
+from bot.pipeline.journal import TurnJournal, read_entries, read_waiting
 from bot.pipeline.select import CANNED, parse
 from bot.pipeline.services import Services
 from bot.texts import Texts, language_of

@@ -26,7 +26,6 @@ from bot.pipeline.history import (
     fitting,
     messages_of,
     read_turns,
-    wait_for_lease,
 )
 from bot.pipeline.services import Services
 from bot.transcript import Spending, Summary, encode
@@ -102,7 +101,7 @@ class Summaries(Feature):
         self, conversation: str, before: Summary | None, older: list[StoredTurn], summary: Summary
     ) -> None:
         """Store a summary, unless its turns were changed, deleted or summarised meanwhile."""
-        if (lease := await wait_for_lease(self._store, conversation, LEASE_WAIT_S)) is None:
+        if (lease := await self._store.leases.wait_for(conversation, LEASE_WAIT_S)) is None:
             raise TimeoutError("a turn keeps the lease")
         try:
             turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))

@@ -16,7 +16,7 @@ from bot.channels import Abilities, InboundEvent
 from bot.channels.inbound import STOP
 from bot.pipeline.answer import YOUNG_S
 from bot.pipeline.history import read_history
-from bot.pipeline.services import TOPIC, CancelRegistry, Interrupt
+from bot.pipeline.services import TOPIC, Interrupt, RunningTurns
 from bot.providers import Restarted, TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -222,7 +222,7 @@ async def test_a_stop_that_found_no_turn_is_forgotten_after_a_while(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next one tidies up; what is younger stays, once."""
-    cancellations = CancelRegistry(store)
+    cancellations = RunningTurns(store)
     for conversation in ("one", "two", "one"):
         cancellations.interrupt(Interrupt(conversation, "s1"))
     assert [cancellations.take_missed(conversation) for conversation in ("one", "one")] == [

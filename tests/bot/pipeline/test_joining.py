@@ -63,7 +63,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     journalled = JournalledTurn("turn_1", 1, [], is_resumed=True)
     harness = Harness(store, [])
     services = harness.runner.services
-    inbound = Unread(services, lease)
+    inbound = Unread(services, lease, (), "turn_1")
     box = services.channels["mailbox"]
     attempt = Attempt(lease, box, journalled, inbound, quietly=True, agent=harness.agent)
     ports = ConversationPorts(services, attempt, NoWatcher())
