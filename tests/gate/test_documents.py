@@ -122,3 +122,10 @@ def test_its_links_lead_somewhere(path: Path) -> None:
         if not file.is_file() or (anchor and anchor not in anchors(file.read_text("utf-8"))):
             lost.append(f"{target}#{anchor}")
     assert lost == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
+def test_its_tests_exist(path: Path) -> None:
+    """A test that a document names as evidence has not been moved away."""
+    named = re.findall(r"`(tests/[\w/.-]+)`", path.read_text("utf-8"))
+    assert [name for name in named if not (ROOT / name).exists()] == []
