@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import tomllib
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from redis.asyncio import Redis
@@ -23,10 +23,11 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
 from tests.bot.harness import Harness, Mailbox, words
+from tests.bot.pipeline.held_turns import WAIT_S, Held
 from tests.fakes.tools import ANY_OBJECT, Echo, Launch
 from tests.project import ROOT
 from tests.rolling.state import StoredKey, from_json, read_state, to_json, write_state
-from toolset.tool import ToolContext, ValidatedTool, read_schemas
+from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 FOLDER = Path(__file__).parent
@@ -37,23 +38,8 @@ KEPT = (
     ToolCall("c2", "add_to_list", {"list": "shopping", "items": ["milk"]}),
     ToolCall("c3", "start_poll", {"question": "Where?", "options": ["Sushi", "Curry"]}),
 )
-WAIT_S = 10.0
 LATER_S = 0.5
-
-
-class Held(Echo):
-    """Takes until its process ends."""
-
-    name: ClassVar[str] = "held"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.called = asyncio.Event()
-
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        self.called.set()
-        await asyncio.Event().wait()
-        return {}
+LASTING = {"approval_ttl_s": 100 * 365 * 86_400}  # the file is read long after it was written
 
 
 class Again(Echo):
@@ -90,7 +76,7 @@ async def play(store: Store) -> None:
         Step(calls=(ToolCall("c5", "echo", {"n": 2}),)),
         Step(calls=(ToolCall("c6", "held", {"n": 3}),)),
     ]
-    harness = Harness(store, steps, box, tools(Echo(), held))
+    harness = Harness(store, steps, box, tools(Echo(), held), settings=LASTING)
     for conversation in (ANSWERED, ASKING):
         await say(harness, conversation, "Please", "m1")
         await harness.runner.process(conversation)
