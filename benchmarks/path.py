@@ -4,7 +4,7 @@
 
 Each is the second message of a person, to one ``kaiwa run`` with everything on. Counted are our
 functions with a name, on all threads; what also runs while nothing comes in is taken off. With
-``names`` each module is listed with its functions.
+``names`` each module is listed with its functions, and the frames where they stood deepest.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ Calls = Counter[tuple[str, str]]
 
 
 class Recording(NamedTuple):
-    """What ran in a window: calls by file and function, and how many frames of ours stood on each
-    other at most."""
+    """What ran in a window: calls by file and function, and the most frames of ours that stood on
+    each other, the lowest first."""
 
     calls: Calls
-    deepest: int
+    deepest: list[str]
 
 
 async def record(running: Bench, path: Path, talk: Talk | None) -> Recording:
@@ -49,7 +49,7 @@ async def record(running: Bench, path: Path, talk: Talk | None) -> Recording:
     await asyncio.sleep(WINDOW_S)
     noted = json.loads(await asyncio.to_thread(read_recording, running.pids[0], path))
     calls = Counter({(file, name): count for file, name, count in noted["calls"]})
-    return Recording(calls, noted["deepest"])
+    return Recording(calls, [f"{file}: {name}" for file, name in noted["deepest"]])
 
 
 def read_recording(pid: int, path: Path) -> str:
@@ -105,7 +105,7 @@ async def main(*, names: bool) -> None:
     rows = []
     for channel, recording in found.items():
         counts = (len(modules_of(recording.calls)), len(recording.calls), recording.calls.total())
-        rows.append([f"hello, {channel}", *map(str, counts), str(recording.deepest)])
+        rows.append([f"hello, {channel}", *map(str, counts), str(len(recording.deepest))])
     print(heading("The path of a message", "python -m benchmarks.path", ONE_RUN))
     print(table(("", "modules", "functions", "calls", "frames"), rows))
     if names:
@@ -113,6 +113,9 @@ async def main(*, names: bool) -> None:
             print(f"\n{channel}")
             for module, functions in modules_of(recording.calls).items():
                 print(f"  {module}: {', '.join(functions)}")
+            print(f"\n{channel}, the deepest frames")
+            for frame in recording.deepest:
+                print(f"  {frame}")
 
 
 if __name__ == "__main__":

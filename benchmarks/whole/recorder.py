@@ -26,12 +26,12 @@ class Recorder:
     """Counts calls of our functions, by file and name, and measures how deep they stand.
 
     Attributes:
-        deepest: the most of our frames that stood on each other.
+        deepest: the most of our frames that stood on each other, by file and name.
     """
 
     def __init__(self) -> None:
         self.calls: Counter[tuple[str, str]] = Counter()
-        self.deepest = 0
+        self.deepest: list[tuple[str, str]] = []
 
     def note(self, frame: FrameType, event: str, _argument: Any) -> None:
         """Note a call; a coroutine that goes on counts as one too."""
@@ -40,19 +40,19 @@ class Recorder:
         if event != "call" or code.co_name.startswith("<") or not is_ours(frame):
             return
         self.calls[code.co_filename, code.co_qualname] += 1
-        self.deepest = max(self.deepest, depth_of(frame))
+        standing = names_below(frame)
+        if len(standing) > len(self.deepest):
+            self.deepest = standing
 
     def write(self, path: Path) -> None:
         """Write what was noted, and forget it."""
-        calls = [
-            [Path(file).relative_to(ROOT).as_posix(), name, count]
-            for (file, name), count in self.calls.items()
-        ]
+        calls = [[shortened(file), name, count] for (file, name), count in self.calls.items()]
+        deepest = [[shortened(file), name] for file, name in self.deepest]
         unfinished = path.with_suffix(".part")
-        unfinished.write_text(json.dumps({"calls": calls, "deepest": self.deepest}))
+        unfinished.write_text(json.dumps({"calls": calls, "deepest": deepest}))
         unfinished.rename(path)
         self.calls.clear()
-        self.deepest = 0
+        self.deepest = []
 
 
 def is_ours(frame: FrameType) -> bool:
@@ -60,15 +60,21 @@ def is_ours(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(OURS)
 
 
-def depth_of(frame: FrameType) -> int:
-    """Of our frames with names: those that stand below a frame, and itself."""
-    depth, below = 0, frame
+def names_below(frame: FrameType) -> list[tuple[str, str]]:
+    """Our frames with names, by file: a frame and those that stand below it, the lowest first."""
+    names, below = [], frame
     while True:
-        if is_ours(below) and not below.f_code.co_name.startswith("<"):
-            depth += 1
+        code = below.f_code
+        if is_ours(below) and not code.co_name.startswith("<"):
+            names.append((code.co_filename, code.co_qualname))
         if below.f_back is None:
-            return depth
+            return names[::-1]
         below = below.f_back
+
+
+def shortened(file: str) -> str:
+    """The path of a file of ours, from the root of the project."""
+    return Path(file).relative_to(ROOT).as_posix()
 
 
 if __name__ == "__main__":
