@@ -1,17 +1,19 @@
-"""The questions of ``evals/questions/*.toml`` and the tools' fixed results."""
+"""The questions of ``evals/`` and of features, and the tools' fixed results."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import blake2s
-from importlib.resources import files
-from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from msgspec import Struct, ValidationError, convert, field
 from msgspec.json import encode
+from msgspec.structs import replace
 
+import evals
+from bot import features
 from bot.errors import BadInput
 
 Category = Literal["one_tool", "several", "no_tool", "follow_up", "refusal", "injection"]
@@ -69,7 +71,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         before: earlier exchanges, oldest first.
-        facts: what the person has had remembered, numbered from 1.
+        notes: texts that features put before the question, such as what they know of the person.
         calls: calls that must be made, in any order; of other tools than these and ``may`` none is
             made.
         may: tools that may be called or not.
@@ -85,7 +87,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     ask: str
     time_zone: str = "Asia/Tokyo"
     before: list[Exchange] = []
-    facts: list[str] = []
+    notes: list[str] = []
     calls: list[ExpectedCall] = []
     may: list[str] = []
     says: list[str | list[str]] = []
@@ -99,32 +101,43 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of questions; ``may`` holds for all of them."""
+    """A file of questions; ``may`` holds for all of them, the results of tools for all that there
+    are."""
 
     may: list[str] = []
+    results: dict[str, Response] = {}
     questions: list[Question] = field(name="question", default_factory=list)
 
 
-def load_questions(folder: Traversable | None = None) -> list[Question]:
+def load_questions(folder: Path | None = None) -> list[Question]:
     """All questions, by file.
 
     Args:
-        folder: where the files are; by default ``evals/questions``.
+        folder: where the files are; by default ``evals/questions``, and ``evals.toml`` of features.
 
     Raises:
         BadInput: a file is not in this form.
     """
-    chosen = folder or files("evals") / "questions"
+    paths = _paths() if folder is None else sorted(folder.glob("*.toml"))
     questions: list[Question] = []
-    for file in sorted(chosen.iterdir(), key=lambda file: file.name):
-        if file.name.endswith(".toml"):
-            questions += _read(file)
+    for path in paths:
+        content = _read(path)
+        for question in content.questions:
+            questions.append(replace(question, may=[*question.may, *content.may]))
     return questions
 
 
 def load_results() -> dict[str, Response]:
     """The responses of tools that no question has a response of its own for."""
-    return tomllib.loads((files("evals") / "results.toml").read_text("utf-8"))
+    results: dict[str, Response] = {}
+    for path in _paths():
+        results |= _read(path).results
+    return results
+
+
+def _paths() -> list[Path]:
+    of_features = sorted(Path(features.__path__[0]).glob("*/evals.toml"))
+    return [*sorted(Path(evals.__path__[0]).rglob("*.toml")), *of_features]
 
 
 def choose(questions: Sequence[Question], words: Sequence[str]) -> list[Question]:
@@ -148,16 +161,8 @@ def _is_meant(question: Question, word: str) -> bool:
     return word in (question.category, question.language) or question.id.startswith(word)
 
 
-def _read(file: Traversable) -> list[Question]:
+def _read(path: Path) -> _File:
     try:
-        content = convert(tomllib.loads(file.read_text("utf-8")), _File)
+        return convert(tomllib.loads(path.read_text("utf-8")), _File)
     except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise BadInput(f"{file.name}: {error}") from error
-    return [_with_may(question, content.may) for question in content.questions]
-
-
-def _with_may(question: Question, may: Sequence[str]) -> Question:
-    fields: Mapping[str, Any] = {
-        name: getattr(question, name) for name in question.__struct_fields__
-    }
-    return Question(**{**fields, "may": [*question.may, *may]})
+        raise BadInput(f"{path.name}: {error}") from error

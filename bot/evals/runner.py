@@ -7,7 +7,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from importlib import import_module
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
@@ -20,12 +19,11 @@ from bot.evals.judge import judge
 from bot.evals.questions import Question
 from bot.live_events import NoWatcher
 from bot.pipeline.prepare import context_line
-from bot.transcript import Author, Message, Spending, Text, ToolCall, Usage, new_id
+from bot.transcript import NOTE_ID, Author, Message, Spending, Text, ToolCall, Usage, new_id
 
 # A Friday, on the clock of whoever asks.
 NOW = datetime(2026, 11, 20, 9, 30)
 CHANNEL = "line"
-MEMORY = "bot.features.memory.facts_message"  # the feature whose questions have facts
 STYLE = ""
 LOCALES = {"en": "en-US", "ja": "ja-JP"}
 
@@ -157,9 +155,8 @@ def _turn(question: Question, ports: _Ports, deadline: float) -> Turn:
         history.append(from_asker(exchange.user))
         history.append(Message(new_id("msg"), "model", (Text(exchange.answer),), at))
     asked = from_asker(question.ask)
-    if question.facts:
-        memory = import_module(MEMORY)
-        history.append(memory.remembered(question.facts, asked))
+    for number, note in enumerate(question.notes):
+        history.append(Message(f"{NOTE_ID}{number}", "user", (Text(note),), at))
     context = TurnContext(question.id, STYLE, locale, zone, NoWatcher())
     return Turn(
         turn_id=new_id("turn"),

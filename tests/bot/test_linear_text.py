@@ -28,7 +28,7 @@ from bot.channels.splitting import split
 from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
 from bot.errors import DeliveryRefused
-from bot.features.memory.facts_message import FEW, facts_message
+from bot.features.memory.feature import FEW, facts_message
 from bot.features.memory.store import Fact
 from bot.live_events import Answered, AnswerText, ToolStarted
 from bot.pipeline.commands import choice_in

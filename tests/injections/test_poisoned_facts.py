@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.features.memory.facts_message import FACTS_ID
+from bot.features.memory.feature import FACTS_ID
 from bot.features.memory.tools import Remember
 from bot.providers.scripted import Step
 from bot.store import Store

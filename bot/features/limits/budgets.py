@@ -9,8 +9,9 @@ added up here and sent once a second.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter as Counts
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -25,6 +26,7 @@ from bot.features.limits.store import Counter, Counters, Scope, Spent, Totals, U
 from bot.pipeline.services import Alerts
 from bot.prices import counted_tokens
 from bot.store import Store
+from bot.store.keys import person_of
 from bot.telemetry import Metrics
 from bot.transcript import Spending, channel_of
 
@@ -34,6 +36,7 @@ log = structlog.stdlib.get_logger(__name__)
 WARN_AT = 0.8
 # Page and terminal are counted, and limited only by the bot's tokens.
 OPERATORS = "console"
+UNLIMITED = (0, 0)
 # Between two additions to the whole bot's day.
 FLUSH_S = 1.0
 FORGETS_A_DAY = 10  # of a person and day: each looks through many conversations
@@ -79,52 +82,9 @@ class Balance(NamedTuple):
         return 0
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What was used when a turn asked.
-
-    Attributes:
-        shared: of the whole bot, and of the conversation.
-        users: by author id; those without an id have none.
-    """
-
-    shared: Sequence[Balance]
-    users: Mapping[str, Balance]
-
-    def of(self, author: str) -> list[Balance]:
-        """What an author's messages count against."""
-        balances = [*self.shared]
-        if author in self.users:
-            balances.append(self.users[author])
-        return balances
-
-    def tokens_left(self, author: str) -> int | None:
-        """What is left of the day's tokens for an author; None without a limit."""
-        left = []
-        for counter, spent, _ in self.of(author):
-            if counter.token_limit:
-                left.append(counter.token_limit - spent.tokens)
-        return min(left, default=None)
-
-    def excess(self, author: str, counts: Mapping[str, int]) -> Excess | None:
-        """The limit that refuses an author's messages, among those of all authors."""
-        for balance in self.of(author):
-            scope = balance.counter.scope
-            messages = counts[author] if scope == "user" else sum(counts.values())
-            if unit := balance.exceeded_by(messages):
-                return Excess(scope, unit)
-        return None
-
-
-class Verdict(NamedTuple):
-    """The outcome of ``Budgets.admit``.
-
-    Attributes:
-        refused: the authors whose messages exceed a limit; their messages are not counted.
-    """
-
-    refused: dict[str, Excess]
-    standing: Standing
+# By author, what their messages count against: of the whole bot, of the conversation, and of the
+# author, where their id is known.
+Standing = Mapping[str, list[Balance]]
 
 
 class Budgets:
@@ -150,7 +110,7 @@ class Budgets:
 
     def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Read what the turn's ``admit`` needs with the process's next request."""
-        counters = [self._user(conversation, author), self._conversation(conversation)]
+        counters = self._counters_of(conversation, author)
         self._counters.prefetch(self.days.today, turn_id, counters)
 
     async def look_up(self, key: str, conversation: str, authors: Iterable[str]) -> Standing:
@@ -163,40 +123,48 @@ class Budgets:
             StoreUnavailable: the store does not answer.
         """
         day = self.days.today
-        users = {author: self._user(conversation, author) for author in authors if author}
-        counters = [*users.values(), self._conversation(conversation)]
+        by_author = {author: self._counters_of(conversation, author) for author in authors}
+        counters = dict.fromkeys(one for several in by_author.values() for one in several)
         total, spent = await self._counters.read(day, key, counters)
         if day in self._totals:
             total += self._totals[day].counts["tokens"]
-        of_bot = Balance(
-            Counter("bot", "", token_limit=self._limits.daily_token_limit), Spent(tokens=total)
-        )
-        *of_users, of_conversation = map(Balance, counters, spent)
-        return Standing([of_bot, of_conversation], dict(zip(users, of_users, strict=True)))
+        of_bot = Counter("bot", "", token_limit=self._limits.daily_token_limit)
+        values = dict(zip(counters, spent, strict=True))
+        standing = {}
+        for author, own in by_author.items():
+            standing[author] = [Balance(of_bot, Spent(tokens=total))]
+            standing[author] += [Balance(counter, values[counter]) for counter in own]
+        return standing
 
-    async def admit(self, turn_id: str, conversation: str, counts: Mapping[str, int]) -> Verdict:
+    async def admit(
+        self, turn_id: str, conversation: str, counts: Mapping[str, int]
+    ) -> tuple[dict[str, Excess], Standing]:
         """Count a turn's messages, those of each author all or none. A second request for the same
         turn counts nothing.
 
         Args:
             counts: number of messages by author id.
 
+        Returns:
+            The authors whose messages exceed a limit and are not counted; what was used before.
+
         Raises:
             StoreUnavailable: nothing was counted.
         """
         standing = await self.look_up(turn_id, conversation, counts)
         refused: dict[str, Excess] = {}
-        admitted: dict[str, int] = {}
-        for author, messages in counts.items():
-            excess = standing.excess(author, counts)
-            if excess is None:
-                admitted[author] = messages
-            else:
-                refused[author] = excess
-                self._metrics.budget_refusals.labels(excess.scope, excess.unit).inc()
+        for author, balances in standing.items():
+            for balance in balances:
+                scope = balance.counter.scope
+                messages = counts[author] if scope == "user" else sum(counts.values())
+                if unit := balance.exceeded_by(messages):
+                    refused[author] = Excess(scope, unit)
+                    self._metrics.budget_refusals.labels(scope, unit).inc()
+                    break
+        admitted = {author: counts[author] for author in counts if author not in refused}
         if admitted:
             self._count(turn_id, conversation, admitted)
-        return Verdict(refused, standing)
+        return refused, standing
 
     async def admit_joining(self, key: str, conversation: str, author: str, messages: int) -> int:
         """Count as many messages as may join a turn under way; their number.
@@ -208,7 +176,7 @@ class Budgets:
             StoreUnavailable: nothing was counted.
         """
         standing = await self.look_up(key, conversation, [author])
-        number = min(balance.room(messages) for balance in standing.of(author))
+        number = min(balance.room(messages) for balance in standing[author])
         if number:
             self._count(key, conversation, {author: number})
         return number
@@ -220,11 +188,11 @@ class Budgets:
         Raises:
             StoreUnavailable: it may have been counted.
         """
-        if is_operators(use.conversation) or not (use.limit or use.key):
+        if channel_of(use.conversation) == OPERATORS or not (use.limit or use.key):
             return True
         person = use.conversation
         if use.author:
-            person = _person(use.conversation, use.author)
+            person = person_of(use.conversation, use.author)
         counter, day = Counter("user", f"{person} {use.what}", use.limit), self.days.today
         if not use.key:
             _, [used] = await self._counters.read(day, "", [counter])
@@ -241,33 +209,36 @@ class Budgets:
         second may leave the response uncounted. One that dies before the journal's record asks the
         model again, which costs again.
         """
-        usage, asker = spending.usage, spending.asker.id
-        tokens = counted_tokens(spending.model, usage)
+        usage, asker, model = spending.usage, spending.asker.id, spending.model
+        tokens = counted_tokens(model, usage)
         self._count("", conversation, {asker: 0}, tokens)
         totals = self._totals[self.days.today]
         totals.conversations[_shortened(conversation)] += tokens
         if asker:
-            totals.users[_shortened(_person(conversation, asker))] += tokens
-        for kind in ("input", "cached", "output", "thinking"):
-            totals.counts[f"{kind} {spending.model}"] += getattr(usage, kind)
-        totals.counts[f"turns {spending.model}"] += spending.is_first
-        totals.counts[f"messages {spending.model}"] += spending.messages
+            totals.users[_shortened(person_of(conversation, asker))] += tokens
+        kinds = {kind: getattr(usage, kind) for kind in ("input", "cached", "output", "thinking")}
+        kinds |= {"turns": int(spending.is_first), "messages": spending.messages}
         if spending.searches:
-            totals.counts[f"searches {spending.model}"] += spending.searches
+            kinds["searches"] = spending.searches
+        for kind, number in kinds.items():
+            totals.counts[f"{kind} {model}"] += number
         totals.counts["tokens"] += tokens
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush_soon())
 
     async def flush(self) -> None:
         """Add to the whole bot's day what was spent since the last flush. Never raises."""
+        limit = self._limits.daily_token_limit
         while self._totals:
             day, totals = self._totals.popitem()
             try:
                 total = await self._counters.add_up(day, totals)
             except StoreUnavailable as error:
                 log.warning("budget.not_counted", tokens=totals.counts["tokens"], cause=str(error))
-            else:
-                await self._warn(total)
+                continue
+            if limit and total >= limit * WARN_AT:
+                cause = "tokens_used_up" if total >= limit else "tokens_low"
+                await self._alerts.notice(cause, f"{total:,} / {limit:,}")
 
     async def aclose(self) -> None:
         """Flush for the last time."""
@@ -281,33 +252,21 @@ class Budgets:
             await self.flush()
 
     async def used(self, conversation: str, author: str) -> list[Balance]:
-        """What this author and this conversation have used today.
+        """What this author and this conversation have used today; at the page and the terminal also
+        the whole bot.
 
         Raises:
             StoreUnavailable: the store does not answer.
         """
         await self.flush()
-        standing = await self.look_up("", conversation, [author])
-        of_bot, of_conversation = standing.shared
-        used = [*standing.users.values(), of_conversation]
-        if is_operators(conversation):
+        of_bot, of_conversation, *of_user = (await self.look_up("", conversation, [author]))[author]
+        used = [*of_user, of_conversation]
+        if channel_of(conversation) == OPERATORS:
             [whole] = await self._counters.days([self.days.today])
-            searches = 0
-            for kind, count in whole.counts.items():
-                if kind.startswith("searches "):
-                    searches += count
+            counts = whole.counts.items()
+            searches = sum(count for kind, count in counts if kind.startswith("searches "))
             used.append(of_bot._replace(searches=searches))
         return used
-
-    def _count(
-        self, key: str, conversation: str, counts: Mapping[str, int], tokens: int = 0
-    ) -> None:
-        messages = {self._conversation(conversation): sum(counts.values())}
-        for author, number in counts.items():
-            if author:
-                messages[self._user(conversation, author)] = number
-        counted = self._counters.count(self.days.today, key, messages, tokens)
-        counted.add_done_callback(partial(_log_failure, tokens))
 
     def limit(self, excess: Excess) -> int:
         """The number behind an excess."""
@@ -317,42 +276,32 @@ class Budgets:
             return FORGETS_A_DAY
         return int(getattr(self._limits, f"daily_{excess.scope}_{excess.unit}"))
 
-    async def _warn(self, total: int) -> None:
-        limit = self._limits.daily_token_limit
-        if limit and total >= limit * WARN_AT:
-            spent = f"{total:,} / {limit:,}"
-            await self._alerts.notice("tokens_used_up" if total >= limit else "tokens_low", spent)
+    def _count(
+        self, key: str, conversation: str, counts: Mapping[str, int], tokens: int = 0
+    ) -> None:
+        messages: Counts[Counter] = Counts()
+        for author, number in counts.items():
+            for counter in self._counters_of(conversation, author):
+                messages[counter] += number
+        counted = self._counters.count(self.days.today, key, messages, tokens)
+        counted.add_done_callback(partial(_log_failure, tokens))
 
-    def _user(self, conversation: str, author: str) -> Counter:
-        person, limits = _person(conversation, author), self._limits
-        if is_operators(person):
-            return Counter("user", person)
-        return Counter("user", person, limits.daily_user_messages, limits.daily_user_tokens)
-
-    def _conversation(self, conversation: str) -> Counter:
+    def _counters_of(self, conversation: str, author: str) -> list[Counter]:
+        """The counters of a conversation, and of an author whose id is known."""
         limits = self._limits
-        if is_operators(conversation):
-            return Counter("conversation", conversation)
-        return Counter(
-            "conversation",
-            conversation,
-            limits.daily_conversation_messages,
-            limits.daily_conversation_tokens,
-        )
+        by_conversation = limits.daily_conversation_messages, limits.daily_conversation_tokens
+        by_user = limits.daily_user_messages, limits.daily_user_tokens
+        if channel_of(conversation) == OPERATORS:
+            by_conversation = by_user = UNLIMITED
+        counters = [Counter("conversation", conversation, *by_conversation)]
+        if author:
+            counters.append(Counter("user", person_of(conversation, author), *by_user))
+        return counters
 
 
 def _log_failure(tokens: int, counted: asyncio.Future[list[Any]]) -> None:
     if not counted.cancelled() and (error := counted.exception()) is not None:
         log.warning("budget.not_counted", tokens=tokens, cause=type(error).__name__)
-
-
-def is_operators(name: str) -> bool:
-    """Whether a conversation or a person belongs to the page or the terminal."""
-    return channel_of(name) == OPERATORS
-
-
-def _person(conversation: str, author: str) -> str:
-    return f"{channel_of(conversation)}:{author}"
 
 
 def _shortened(name: str) -> str:

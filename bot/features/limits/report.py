@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from bot.features.limits.store import Counters, Day
+from bot.features.limits.store import Counters, Totals
 from bot.prices import Prices, cost
 from bot.store import Store
 
@@ -67,8 +67,8 @@ async def report(store: Store, days: Sequence[str], prices: Prices) -> Report:
         lines += _lines(name, day, prices)
     return Report(
         lines=lines,
-        users=_heaviest([day.users for day in counters]),
-        conversations=_heaviest([day.conversations for day in counters]),
+        users=_heaviest(day.users for day in counters),
+        conversations=_heaviest(day.conversations for day in counters),
         usd=round(sum(line.usd or 0 for line in lines), 4),
         prices_as_of=prices.as_of,
         prices_source=prices.source,
@@ -82,14 +82,12 @@ def rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
         yield (line.day, line.model, *counts, "" if line.usd is None else f"{line.usd:.4f}")
 
 
-def _lines(name: str, day: Day, prices: Prices) -> Iterator[Line]:
+def _lines(name: str, day: Totals, prices: Prices) -> Iterator[Line]:
     for model in sorted({key.partition(" ")[2] for key in day.counts} - {""}):
-        counts = {kind: day.counts.get(f"{kind} {model}", 0) for kind in KINDS}
+        counts = {kind: day.counts[f"{kind} {model}"] for kind in KINDS}
         yield Line(name, model, **counts, usd=cost(counts, prices.of(model)))
 
 
-def _heaviest(rankings: Sequence[Mapping[str, int]]) -> list[Heavy]:
-    tokens: Counter[str] = Counter()
-    for ranking in rankings:
-        tokens.update(ranking)
-    return [Heavy(name, count) for name, count in tokens.most_common(TOP) if count]
+def _heaviest(rankings: Iterable[Counter[str]]) -> list[Heavy]:
+    tokens = sum(rankings, Counter[str]())
+    return [Heavy(name, count) for name, count in tokens.most_common(TOP)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter as Counts
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,6 +23,8 @@ from bot.store.queues import Command, Read
 
 SPENT_S = 2 * DAY_S  # counters; by then the day has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
+KIND = "totals"  # of the whole bot's keys, and of its rankings
+USERS, CONVERSATIONS = ":users", ":conversations"
 RANKED = 500  # names in a ranking; beyond, the lowest are dropped
 SHOWN = 100  # of them, for a report
 
@@ -53,27 +55,13 @@ class Counter:
     token_limit: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
-    """The whole bot's day.
-
-    Attributes:
-        counts: by ``kind model``, such as ``output gemini-3.5-flash``.
-        users: tokens by name, the most first, like ``conversations``.
-    """
-
-    counts: Mapping[str, int]
-    users: Mapping[str, int]
-    conversations: Mapping[str, int]
-
-
 @dataclass(slots=True)
 class Totals:
-    """What is to be added to the whole bot's day.
+    """The whole bot's day, or what is to be added to it.
 
     Attributes:
-        counts: ``tokens``, and by ``kind model``.
-        users: tokens by name, like ``conversations``.
+        counts: ``tokens``, and by ``kind model``, such as ``output gemini-3.5-flash``.
+        users: tokens by name, the most first, like ``conversations``.
     """
 
     counts: Counts[str] = field(default_factory=Counts)
@@ -98,10 +86,8 @@ class Counters:
         Args:
             key: is counted once, however often it asks.
         """
-        async with translate_errors():
-            counting = self._counting(day, key, counter, uses, limit=counter.message_limit)
-            (taken,) = await self._client.execute_soon(counting)
-        return bool(taken)
+        arguments = [key, uses, 0, counter.message_limit, SPENT_S]
+        return bool(await self._scripts.call("limits.count", [_key(day, counter)], arguments))
 
     def count(
         self, day: str, key: str, messages: Mapping[Counter, int], tokens: int = 0
@@ -117,30 +103,31 @@ class Counters:
         """
         requests = []
         for counter, number in messages.items():
-            requests.append(self._counting(day, key, counter, number, tokens))
+            arguments = [key, number, tokens, 0, SPENT_S]
+            requests.append(self._scripts.command("limits.count", [_key(day, counter)], arguments))
         return self._client.submit_later(requests)
 
     async def add_up(self, day: str, totals: Totals) -> int:
         """Add to the whole bot's day; returns its tokens."""
-        sums, *rankings = _totals(day)
+        sums = shared_key(KIND, day)
         commands: list[Command] = []
         for kind, count in totals.counts.items():
             commands.append(("HINCRBY", sums, kind, count))
-        for ranking, names in zip(rankings, (totals.users, totals.conversations), strict=True):
+        commands.append(("EXPIRE", sums, TOTALS_S))
+        for of, names in ((USERS, totals.users), (CONVERSATIONS, totals.conversations)):
             for name, tokens in names.items():
-                commands.append(("ZINCRBY", ranking, tokens, name))
-            commands.append(("ZREMRANGEBYRANK", ranking, 0, -RANKED - 1))
-        for key in (sums, *rankings):
-            commands.append(("EXPIRE", key, TOTALS_S))
+                commands.append(("ZINCRBY", sums + of, tokens, name))
+            commands.append(("ZREMRANGEBYRANK", sums + of, 0, -RANKED - 1))
+            commands.append(("EXPIRE", sums + of, TOTALS_S))
         replies = await self._scripts.transact_and_read([*commands, ("HGET", sums, "tokens")])
         return int(replies[-1] or 0)
 
-    def prefetch(self, day: str, key: str, counters: Sequence[Counter]) -> None:
+    def prefetch(self, day: str, key: str, counters: Iterable[Counter]) -> None:
         """Read with the process's next request; a ``read`` within ``PREFETCHED_S`` takes it."""
         self._prefetches.begin(_read(day, key, counters))
 
     async def read(
-        self, day: str, key: str, counters: Sequence[Counter]
+        self, day: str, key: str, counters: Iterable[Counter]
     ) -> tuple[int, list[Spent]]:
         """The tokens of the whole bot, and the value of each counter, for ``key``."""
         async with translate_errors():
@@ -150,37 +137,24 @@ class Counters:
             spent.append(Spent(int(messages or 0), int(tokens or 0), own is not None))
         return int(total or 0), spent
 
-    async def days(self, days: Sequence[str]) -> list[Day]:
+    async def days(self, days: Sequence[str]) -> list[Totals]:
         """The use of the whole bot on each of these days."""
         requests: list[Command] = []
         for day in days:
-            totals, *rankings = _totals(day)
-            requests.append(("HGETALL", totals))
-            for ranking in rankings:
-                requests.append(("ZREVRANGE", ranking, 0, SHOWN - 1, "WITHSCORES"))
+            sums = shared_key(KIND, day)
+            requests.append(("HGETALL", sums))
+            for of in (USERS, CONVERSATIONS):
+                requests.append(("ZREVRANGE", sums + of, 0, SHOWN - 1, "WITHSCORES"))
         async with translate_errors():
             answers = iter(await self._client.execute_each(requests))
         found = []
         for counts, users, conversations in zip(answers, answers, answers, strict=True):
-            found.append(Day(_counts(counts), _ranking(users), _ranking(conversations)))
+            found.append(Totals(_counts(counts.items()), _ranking(users), _ranking(conversations)))
         return found
 
-    def _counting(
-        self,
-        day: str,
-        key: str,
-        counter: Counter,
-        messages: int,
-        tokens: int = 0,
-        *,
-        limit: int = 0,
-    ) -> Command:
-        arguments = [key, messages, tokens, limit, SPENT_S]
-        return self._scripts.command("limits.count", [_key(day, counter)], arguments)
 
-
-def _read(day: str, key: str, counters: Sequence[Counter]) -> Read:
-    commands: list[Command] = [("HGET", _totals(day)[0], "tokens")]
+def _read(day: str, key: str, counters: Iterable[Counter]) -> Read:
+    commands: list[Command] = [("HGET", shared_key(KIND, day), "tokens")]
     for counter in counters:
         commands.append(("HMGET", _key(day, counter), "messages", "tokens", key))
     return tuple(commands)
@@ -190,21 +164,9 @@ def _key(day: str, counter: Counter) -> str:
     return kv_key(f"spent:{day}:{counter.scope}:{counter.name}")
 
 
-def _totals(day: str) -> list[str]:
-    """The whole bot's counters, the ranking of users, the ranking of conversations; all in one
-    slot."""
-    return [shared_key("totals", f"{day}{of}") for of in ("", ":users", ":conversations")]
+def _ranking(answer: Sequence[Any]) -> Counts[str]:
+    return _counts(zip(answer[::2], answer[1::2], strict=True))
 
 
-def _counts(answer: Mapping[bytes, bytes]) -> dict[str, int]:
-    return {name.decode(): int(number) for name, number in answer.items()}
-
-
-def _ranking(answer: Sequence[Any]) -> dict[str, int]:
-    """Names and scores: pairs in protocol 3, a flat list in protocol 2."""
-    pairs = (
-        answer
-        if answer and isinstance(answer[0], list)
-        else zip(answer[::2], answer[1::2], strict=True)
-    )
-    return {name.decode(): int(score) for name, score in pairs}
+def _counts(pairs: Iterable[tuple[bytes, Any]]) -> Counts[str]:
+    return Counts({name.decode(): int(number) for name, number in pairs})

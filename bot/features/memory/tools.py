@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bot.features.memory.tool_facts import ToolFacts
+from bot.features.memory.store import FACTS, PersonFacts
+from bot.pipeline.feature import one_line, store_errors_for_model
 from toolset.titles import Words
 from toolset.tool import NoSettings, Risk, ToolContext, ToolError
 
 NOWHERE = "nothing can be remembered here: it is not known who asks"
 NOTHING = "nothing is remembered here: it is not known who asks"
+FULL = (
+    f"{FACTS} facts are remembered here already: have one deleted first (the person sees all of "
+    "them by /memory)"
+)
 
 
 class Remember(NoSettings):
@@ -28,16 +33,22 @@ class Remember(NoSettings):
     writes: ClassVar[bool] = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        """Keep the fact.
+        """Keep the fact, as one line of visible characters.
 
         Raises:
-            ToolError: nobody is known to ask, there are too many facts, or the store cannot take
-                it.
+            ToolError: nobody is known to ask, nothing is left of the text, there are too many
+                facts, or the store cannot take it.
         """
-        facts = context.store(ToolFacts)
+        facts = context.store(PersonFacts)
         if facts is None:
             raise ToolError(NOWHERE)
-        return {"number": await facts.remember(arguments["text"])}
+        if not (line := one_line(arguments["text"])):
+            raise ToolError("invalid parameters: text: write a sentence")
+        async with store_errors_for_model():
+            number = await facts.remember(line)
+        if not number:
+            raise ToolError(FULL)
+        return {"number": number}
 
 
 class ForgetFact(NoSettings):
@@ -61,9 +72,11 @@ class ForgetFact(NoSettings):
             ToolError: nobody is known to ask, no fact has had this number, or the store does not
                 answer.
         """
-        facts = context.store(ToolFacts)
+        facts, number = context.store(PersonFacts), arguments["number"]
         if facts is None:
             raise ToolError(NOTHING)
-        if not await facts.forget(arguments["number"]):
-            raise ToolError(f"there is no fact with number {arguments['number']}")
-        return {"forgotten": arguments["number"]}
+        async with store_errors_for_model():
+            is_known = await facts.forget(number)
+        if not is_known:
+            raise ToolError(f"there is no fact with number {number}")
+        return {"forgotten": number}

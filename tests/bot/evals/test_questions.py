@@ -85,7 +85,7 @@ def test_what_a_category_means_is_kept() -> None:
     assert not any(
         question.calls for name in ("no_tool", "refusal") for question in by_category[name]
     )
-    assert all(question.before or question.facts for question in by_category["follow_up"])
+    assert all(question.before or question.notes for question in by_category["follow_up"])
 
 
 @pytest.mark.parametrize("name", sorted({name for _, _, name in EXPECTED}))

@@ -21,7 +21,7 @@ ASKED = Question(
     "en",
     "And in Kobe?",
     before=[Exchange("Weather in Nara?", "Sunny.")],
-    facts=["Lives in Nara."],
+    notes=["[What is remembered] Lives in Nara."],
     calls=[ExpectedCall("get_weather", {"location": Predicate(any_of=["Kobe"])})],
     says=["9"],
 )
@@ -61,7 +61,7 @@ async def test_a_scripted_right_answer_is_right() -> None:
     first = model.requests[0]
     assert [message.role for message in first.messages] == ["user", "model", "user", "user"]
     assert first.messages[0].context == "[Friday 2026-11-20 09:30 Asia/Tokyo, line, 1:1]"
-    assert '1: "Lives in Nara."' in first.messages[2].text
+    assert first.messages[2].text == "[What is remembered] Lives in Nara."
     assert (first.messages[3].text, first.system) == ("And in Kobe?", "SYSTEM")
     assert "run_command" in {tool.name for tool in first.tools}
 

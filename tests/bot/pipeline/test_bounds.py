@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
-from bot.features.limits.admission import UNREAD
+from bot.features.limits.feature import UNREAD
 from bot.ops.eviction import Evictor
 from bot.pipeline.accept import MAX_CHARACTERS
 from bot.pipeline.history import read_history

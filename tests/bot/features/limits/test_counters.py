@@ -8,7 +8,7 @@ from collections import Counter as Counts
 import pytest
 from redis.asyncio import Redis
 
-from bot.features.limits.store import SPENT_S, TOTALS_S, Counter, Counters, Day, Spent, Totals
+from bot.features.limits.store import SPENT_S, TOTALS_S, Counter, Counters, Spent, Totals
 from bot.store import Store
 
 TODAY, TOMORROW = "2026-11-21", "2026-11-22"
@@ -73,12 +73,12 @@ async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
     assert await spend(store, 30, HANA, messages=2, user="line:U2") == 40
     assert await spend(store, 5, user="") == 45
     assert await Counters(store).days([TODAY, TOMORROW]) == [
-        Day(
-            {"tokens": 45, "output m": 45, "turns m": 3},
-            {"line:U2": 30, "line:U1": 10},
-            {"line:C1": 45},
+        Totals(
+            Counts({"tokens": 45, "output m": 45, "turns m": 3}),
+            Counts({"line:U2": 30, "line:U1": 10}),
+            Counts({"line:C1": 45}),
         ),
-        Day({}, {}, {}),
+        Totals(),
     ]
     assert list((await Counters(store).days([TODAY]))[0].users) == ["line:U2", "line:U1"]
     assert await Counters(store).read(TODAY, "", [HANA]) == (45, [Spent(2, 40)])

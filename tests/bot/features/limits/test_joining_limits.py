@@ -10,7 +10,7 @@ import pytest
 
 from bot.channels import InboundEvent
 from bot.clock import Days
-from bot.features.limits.admission import UNREAD
+from bot.features.limits.feature import UNREAD
 from bot.features.limits.store import Spent
 from bot.providers.scripted import Step
 from bot.store import Store

@@ -12,8 +12,8 @@ import pytest
 from bot.channels import InboundEvent
 from bot.clock import Days
 from bot.errors import LeaseLost
-from bot.features.limits.admission import UNREAD
 from bot.features.limits.budgets import Balance, Excess
+from bot.features.limits.feature import UNREAD
 from bot.features.limits.store import Counter, Counters, Spent
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
@@ -171,9 +171,9 @@ async def test_turns_that_begin_at_the_same_moment_are_let_in_together(store: St
     verdicts = await asyncio.gather(
         *(budgets.admit(f"t{number}", f"line:bot:group:{number}", {"u1": 1}) for number in range(4))
     )
-    assert [verdict.refused for verdict in verdicts] == [{}] * 4
-    verdict = await budgets.admit("t5", "line:bot:group:5", {"u1": 1})
-    assert verdict.refused == {"u1": Excess("user", "messages")}
+    assert [refused for refused, _ in verdicts] == [{}] * 4
+    refused, _ = await budgets.admit("t5", "line:bot:group:5", {"u1": 1})
+    assert refused == {"u1": Excess("user", "messages")}
     assert (await budgets.used("line:bot:group:1", "u1"))[0].spent == Spent(messages=4)
 
 
@@ -268,9 +268,9 @@ async def test_page_and_terminal_know_the_bots_limit_alone(store: Store) -> None
     )
     spending = Spending("m", Usage(49), Author("me"), 1, is_first=True)
     for turn in ("t1", "t2"):
-        assert (await budgets.admit(turn, "console:me", {"me": 1})).refused == {}
+        assert (await budgets.admit(turn, "console:me", {"me": 1}))[0] == {}
         budgets.spend("console:me", spending)
-    assert (await budgets.admit("t3", "console:me", {"me": 1})).refused == {
+    assert (await budgets.admit("t3", "console:me", {"me": 1}))[0] == {
         "me": Excess("bot", "tokens")
     }
     assert await budgets.used("console:me", "me") == [
@@ -284,8 +284,8 @@ async def test_somebody_without_an_id_counts_for_the_conversation(store: Store) 
     """Platforms do not always tell who speaks."""
     budgets = make_budgets(store, limits_of(user_messages=1, conversation_messages=2))
     for turn in ("t1", "t2"):
-        assert (await budgets.admit(turn, "line:bot:group:1", {"": 1})).refused == {}
-    assert (await budgets.admit("t3", "line:bot:group:1", {"": 1})).refused == {
+        assert (await budgets.admit(turn, "line:bot:group:1", {"": 1}))[0] == {}
+    assert (await budgets.admit("t3", "line:bot:group:1", {"": 1}))[0] == {
         "": Excess("conversation", "messages")
     }
     budgets.spend("line:bot:group:1", Spending("m", Usage(5), Author(), 1, is_first=True))

@@ -11,9 +11,9 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent, Place
 from bot.commands import number_in
-from bot.features.memory.facts_message import FACTS_ID, FEW, facts_message
+from bot.evals.questions import load_questions
+from bot.features.memory.feature import FACTS_ID, FEW, facts_message
 from bot.features.memory.store import Fact, PersonFacts
-from bot.features.memory.tool_facts import ToolFacts
 from bot.features.memory.tools import ForgetFact, Remember
 from bot.pipeline.feature import one_line
 from bot.providers.scripted import Step
@@ -21,7 +21,7 @@ from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall
 from tests.bot.harness import HERE, Harness, Mailbox, words
 from tests.fakes.tools import tool_map
-from toolset.tool import ToolError, ValidatedTool, read_schemas
+from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 TEA = "likes tea"
@@ -200,7 +200,6 @@ async def test_a_turn_without_facts_costs_no_request_for_them(store: Store, redi
 def shown(facts: Sequence[Fact], text: str) -> list[str]:
     """The lines that a model reads before this message."""
     message = facts_message(facts, [Message("m", "user", (Text(text),), 7, Author("u1"))])
-    assert message is not None
     assert (message.role, message.at) == ("user", 7)
     return message.text.splitlines()
 
@@ -213,7 +212,6 @@ def test_no_fact_ends_the_quotation() -> None:
     assert opening.endswith("]")
     number, _, quoted = line.partition(": ")
     assert (number, json.loads(quoted)) == ("4", nasty)
-    assert facts_message([], []) is None
 
 
 def test_of_many_facts_those_are_read_that_share_words() -> None:
@@ -249,17 +247,13 @@ def test_a_fact_is_one_line_of_visible_characters(text: str, stored: str) -> Non
     assert one_line(text) == stored
 
 
-async def test_the_tool_says_what_cannot_be_kept(store: Store) -> None:
-    """Nothing visible, one too many, and while the store is away."""
-    facts = ToolFacts(PersonFacts(store, HERE, "u1"))
-    with pytest.raises(ToolError, match="write a sentence"):
-        await facts.remember("\u200b")
-    for number in range(100):
-        assert await facts.remember(f"fact {number}") == number + 1
-    with pytest.raises(ToolError, match="100 facts are remembered here already"):
-        await facts.remember("one more")
-    assert await facts.forget(100)
-    assert not await facts.forget(101)
+def test_questions_to_models_have_facts_as_people_have() -> None:
+    """``evals.toml`` holds what the model reads before a message."""
+    for question in load_questions():
+        for note in question.notes:
+            lines = [line.partition(": ") for line in note.splitlines()[1:]]
+            facts = [Fact(int(number), json.loads(text)) for number, _, text in lines]
+            assert shown(facts, "") == note.splitlines()
 
 
 @pytest.mark.parametrize(

@@ -8,34 +8,24 @@ from typing import Any
 
 import pytest
 
-from bot.features.memory.tool_facts import ToolFacts
+from bot.features.memory.store import FACTS, Fact, PersonFacts
 from bot.features.memory.tools import ForgetFact, Remember
+from bot.store import Store
 from tests.toolset.contexts import context, http_client
-from toolset.tool import NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
+from toolset.tool import NoConfig, Tool, ToolOutcome, ValidatedTool, read_schemas
 
 
-class FactsInMemory:
-    """Facts of nobody in particular (``ToolFacts``)."""
-
-    def __init__(self, room: int = 100) -> None:
-        self.stored: list[str] = []
-        self._room = room
-
-    async def remember(self, text: str) -> int:
-        if len(self.stored) == self._room:
-            raise ToolError("full")
-        self.stored.append(text)
-        return len(self.stored)
-
-    async def forget(self, number: int) -> bool:
-        return number <= len(self.stored)
-
-
-async def call(tool: Tool, facts: FactsInMemory | None, **arguments: Any) -> ToolOutcome:
+async def call(tool: Tool, facts: PersonFacts | None, **arguments: Any) -> ToolOutcome:
     """Call it between its schemas."""
     return await ValidatedTool(tool, *read_schemas(tool.name)).call(
-        arguments, replace(context(), find_store={ToolFacts: facts}.get)
+        arguments, replace(context(), find_store={PersonFacts: facts}.get)
     )
+
+
+@pytest.fixture
+def facts(store: Store) -> PersonFacts:
+    """Those of one person in one place."""
+    return PersonFacts(store, "mailbox:room", "u1")
 
 
 @pytest.fixture
@@ -52,32 +42,35 @@ async def forget_fact() -> ForgetFact:
         return ForgetFact.create(http, NoConfig())
 
 
-async def test_a_fact_is_kept_as_it_is_worded(remember: Remember) -> None:
-    """The number goes back to the model, for a later deletion."""
-    facts = FactsInMemory()
-    assert await call(remember, facts, text="Hanako is a vegetarian.") == ToolOutcome({"number": 1})
-    assert facts.stored == ["Hanako is a vegetarian."]
+async def test_a_fact_is_kept_as_it_is_worded(remember: Remember, facts: PersonFacts) -> None:
+    """In one line; the number goes back to the model, for a later deletion."""
+    outcome = await call(remember, facts, text=" Hanako is\u200b a\nvegetarian.")
+    assert outcome == ToolOutcome({"number": 1})
+    assert await facts.read() == [Fact(1, "Hanako is a vegetarian.")]
 
 
-async def test_too_many_facts_are_an_error(remember: Remember) -> None:
-    """In the words of the store."""
-    assert await call(remember, FactsInMemory(0), text="x") == ToolOutcome.error("full")
+async def test_too_many_facts_are_an_error(remember: Remember, facts: PersonFacts) -> None:
+    """It says what people can do."""
+    for number in range(FACTS):
+        await facts.remember(f"fact {number}")
+    outcome = await call(remember, facts, text="x")
+    assert "100 facts are remembered here already" in str(outcome.response)
 
 
-@pytest.mark.parametrize("text", ["", "長" * 201])
-async def test_a_fact_has_one_to_two_hundred_characters(remember: Remember, text: str) -> None:
-    """Nothing else reaches the store."""
-    facts = FactsInMemory()
+@pytest.mark.parametrize("text", ["", "\u200b", "長" * 201])
+async def test_a_fact_has_one_to_two_hundred_characters(
+    remember: Remember, facts: PersonFacts, text: str
+) -> None:
+    """Nothing else is kept."""
     assert (await call(remember, facts, text=text)).is_error
-    assert facts.stored == []
+    assert await facts.read() == []
 
 
 async def test_a_fact_is_forgotten_by_its_number(
-    remember: Remember, forget_fact: ForgetFact
+    forget_fact: ForgetFact, facts: PersonFacts
 ) -> None:
     """A number that no fact has had is an error."""
-    facts = FactsInMemory()
-    await call(remember, facts, text="x")
+    await facts.remember("x")
     assert await call(forget_fact, facts, number=1) == ToolOutcome({"forgotten": 1})
     assert await call(forget_fact, facts, number=2) == ToolOutcome.error(
         "there is no fact with number 2"
