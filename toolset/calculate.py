@@ -9,10 +9,10 @@ import unicodedata
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
 from operator import add, floordiv, mod, mul, sub, truediv
-from typing import Any, ClassVar
+from typing import Any
 
-from toolset.titles import Words
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 
 LENGTH = 500  # characters, which bounds parentheses and operations inside each other too
 BITS = 8192  # of a numerator or denominator: about 2,400 digits
@@ -45,17 +45,17 @@ TOO_LARGE = "the numbers get too large"
 UNREADABLE = "cannot read the expression"
 
 
-class Calculate(NoSettings):
+class Calculate(Tool):
     """Calculates with fractions, so that 0.1 + 0.2 is 0.3."""
 
-    name: ClassVar[str] = "calculate"
-    description: ClassVar[str] = (
+    name = "calculate"
+    description = (
         "Exact arithmetic. Use it for every calculation beyond the trivial: prices, tax, shares, "
         "percentages. 1000 + 10% is 1100."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "Calculator", "ja": "計算"}
-    commands: ClassVar[tuple[str, ...]] = ("calculate", "計算")
+    risk = "low"
+    titles = words(en="Calculator", ja="計算")
+    commands = ("calculate", "計算")
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Work out ``expression``.

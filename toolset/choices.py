@@ -3,27 +3,27 @@ writing."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from toolset.shown import Shown, bounded_choices
-from toolset.titles import Words
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 
 NO_WORDS = "invalid parameters: write at least two different choices in words"
 OFFERED = "below your answer: ask the question there, do not list the choices"
 
 
-class OfferChoices(NoSettings):
+class OfferChoices(Tool):
     """Of several calls in a turn the last one counts."""
 
-    name: ClassVar[str] = "offer_choices"
-    description: ClassVar[str] = (
+    name = "offer_choices"
+    description = (
         "Shows two to four buttons below your answer; a press is the person's next message. Use "
         "it at most once in an answer, when you ask something that has few short answers."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "Offer choices", "ja": "選択肢を示す"}
-    needs_conversation: ClassVar[bool] = True
+    risk = "low"
+    titles = words(en="Offer choices", ja="選択肢を示す")
+    needs_conversation = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
         """Offer the choices.

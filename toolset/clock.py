@@ -6,29 +6,29 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Any, ClassVar
+from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from toolset.titles import Words
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 
 
-class GetCurrentTime(NoSettings):
+class GetCurrentTime(Tool):
     """The time in a zone, by default the user's.
 
     Args:
         now: the current moment, with its zone.
     """
 
-    name: ClassVar[str] = "get_current_time"
-    description: ClassVar[str] = (
+    name = "get_current_time"
+    description = (
         "Date, weekday and time now, the user's or in a `time_zone`. Use it for the time or date, "
         "and before reckoning with dates ('in three days')."
     )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Time and date", "ja": "日時"}
-    commands: ClassVar[tuple[str, ...]] = ("time", "時刻")
+    risk = "low"
+    public = True
+    titles = words(en="Time and date", ja="日時")
+    commands = ("time", "時刻")
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._now = now

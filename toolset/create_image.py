@@ -4,7 +4,7 @@ changed, by Gemini."""
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import httpx
 from pydantic import AfterValidator, BaseModel, Field, SecretStr
@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel, Field, SecretStr
 from toolset.images.gemini import BASE_URL, MOST_GIVEN, TIMEOUT_S, GeminiImages
 from toolset.images.worker import SECONDS, Shrinker
 from toolset.shown import ModelUse, Shown, ToolFile
-from toolset.titles import Words
-from toolset.tool import Risk, ToolContext, ToolError, ToolSetupError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError, ToolSetupError
 from toolset.web.source import base_url
 
 NAME = "image.jpg"
@@ -45,27 +45,25 @@ class CreateImageConfig(BaseModel):
     )
 
 
-class CreateImage:
+class CreateImage(Tool):
     """A repeated call after a crash makes another picture, which is counted once."""
 
-    name: ClassVar[str] = "create_image"
-    description: ClassVar[str] = (
+    name = "create_image"
+    description = (
         "Makes a picture after a description, or changes the newest picture of this conversation, "
-        "whoever made it. Use "
-        "it only when somebody asks for a picture, a drawing, a logo or the like, or for a change "
-        "of a picture. It "
-        "takes about twenty seconds and costs money: make one picture, never several to choose "
-        "from. The picture is "
-        "shown below your answer. It is no means to draw exact charts or long texts."
+        "whoever made it. Use it only when somebody asks for a picture, a drawing, a logo or the "
+        "like, or for a change of a picture. It takes about twenty seconds and costs money: make "
+        "one picture, never several to choose from. The picture is shown below your answer. It is "
+        "no means to draw exact charts or long texts."
     )
-    risk: ClassVar[Risk] = "low"
-    timeout_s: ClassVar[float] = TIMEOUT_S + SECONDS
-    concurrency: ClassVar[int] = 4
-    writes: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Create a picture", "ja": "画像を作る"}
-    commands: ClassVar[tuple[str, ...]] = ("draw", "絵")
-    foreign: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = CreateImageConfig
+    risk = "low"
+    timeout_s = TIMEOUT_S + SECONDS
+    concurrency = 4
+    writes = True
+    titles = words(en="Create a picture", ja="画像を作る")
+    commands = ("draw", "絵")
+    foreign = True
+    Config = CreateImageConfig
 
     def __init__(self, images: GeminiImages, model: str, limit: int) -> None:
         self._images = images

@@ -8,14 +8,14 @@ import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 from pydantic import BaseModel
 
 from toolset.ecb.rates import Rates, read
-from toolset.titles import Words
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 from toolset.web.source import BaseUrl, Source
 
@@ -39,26 +39,26 @@ class CurrencyConfig(BaseModel):
     ecb_base_url: BaseUrl = "https://www.ecb.europa.eu"
 
 
-class ConvertCurrency:
+class ConvertCurrency(Tool):
     """Reads the feed of the day, or the one of 90 days if a date is asked for.
 
     Args:
         now: the current moment, with its zone.
     """
 
-    name: ClassVar[str] = "convert_currency"
-    description: ClassVar[str] = (
+    name = "convert_currency"
+    description = (
         "Converts money between currencies, by the European Central Bank's rates of the last "
         "working day or of a `date` in the last 90 days. Use it for every exchange rate and price "
         "in another currency. Name `rate_date` and the source; banks charge other rates."
     )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Currency conversion", "ja": "通貨の換算"}
-    timeout_s: ClassVar[float] = TIMEOUT_S
-    commands: ClassVar[tuple[str, ...]] = ("currency", "為替")
-    foreign: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = CurrencyConfig
+    risk = "low"
+    public = True
+    titles = words(en="Currency conversion", ja="通貨の換算")
+    timeout_s = TIMEOUT_S
+    commands = ("currency", "為替")
+    foreign = True
+    Config = CurrencyConfig
 
     def __init__(
         self, bank: Source, now: Callable[[], datetime] = lambda: datetime.now(UTC)

@@ -4,43 +4,42 @@ Agency."""
 from __future__ import annotations
 
 import asyncio
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
-from pydantic import BaseModel
 
 from toolset.jma.areas import Area, Areas
 from toolset.jma.client import TIMEOUT_S, JmaClient, JmaConfig
 from toolset.jma.quakes import Quake, intensity_name, rank
 from toolset.jma.values import shown
-from toolset.titles import Words, language_of
-from toolset.tool import Risk, ToolContext
+from toolset.titles import language_of, words
+from toolset.tool import Tool, ToolContext
 
 COUNT = 5
 SOURCE = {"ja": "気象庁", "en": "Japan Meteorological Agency"}
 
 
-class GetEarthquakes:
+class GetEarthquakes(Tool):
     """Answers from a one-minute cache where possible."""
 
-    name: ClassVar[str] = "get_earthquakes"
-    description: ClassVar[str] = (
+    name = "get_earthquakes"
+    description = (
         "The newest earthquakes in and around Japan, with time, epicentre, magnitude and "
         "intensity on Japan's scale (震度, 1 to 7). Use it for recent earthquakes, or whether one "
         "was felt in a place in Japan. Nothing about tsunamis or earthquakes to come; it goes "
         "back some weeks. `intensity_there` is the intensity in the `place` that was asked for."
     )
-    keywords: ClassVar[str] = (
+    keywords = (
         "earthquake quake tremor shaking felt epicentre magnitude seismic shindo 地震 震度 震源 "
         "揺 余震 マグニチュード 気象庁"
     )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Earthquakes", "ja": "地震情報"}
-    timeout_s: ClassVar[float] = TIMEOUT_S
-    commands: ClassVar[tuple[str, ...]] = ("earthquakes", "地震")
-    foreign: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = JmaConfig
+    risk = "low"
+    public = True
+    titles = words(en="Earthquakes", ja="地震情報")
+    timeout_s = TIMEOUT_S
+    commands = ("earthquakes", "地震")
+    foreign = True
+    Config = JmaConfig
 
     def __init__(self, jma: JmaClient) -> None:
         self._jma = jma

@@ -7,14 +7,14 @@ import unicodedata
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 from pydantic import BaseModel
 
 from toolset.rss.feed import SIZE_CAP, Headline, read
-from toolset.titles import Words, language_of
-from toolset.tool import Risk, ToolContext
+from toolset.titles import language_of, words
+from toolset.tool import Tool, ToolContext
 from toolset.web.cache import SharedCache
 from toolset.web.source import BaseUrl, Source
 
@@ -33,7 +33,7 @@ class NewsConfig(BaseModel):
     news_ja_base_url: BaseUrl = "https://jp.globalvoices.org"
 
 
-class GetNews:
+class GetNews(Tool):
     """Answers from a five-minute cache where possible.
 
     Args:
@@ -41,22 +41,20 @@ class GetNews:
         now: the current moment, with its zone.
     """
 
-    name: ClassVar[str] = "get_news"
-    description: ClassVar[str] = (
+    name = "get_news"
+    description = (
         "Recent news headlines, newest first, all or on a topic, from one site, not the whole "
         "web. Use it for news, headlines, or what has happened in the world. Name source and link "
         "of each that you use, and how old it is where a `note` says so."
     )
-    keywords: ClassVar[str] = (
-        "news headline latest story world topic ニュース 報道 時事 話題 最新 出来事"
-    )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "News", "ja": "ニュース"}
-    timeout_s: ClassVar[float] = TIMEOUT_S
-    commands: ClassVar[tuple[str, ...]] = ("news", "ニュース")
-    foreign: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = NewsConfig
+    keywords = "news headline latest story world topic ニュース 報道 時事 話題 最新 出来事"
+    risk = "low"
+    public = True
+    titles = words(en="News", ja="ニュース")
+    timeout_s = TIMEOUT_S
+    commands = ("news", "ニュース")
+    foreign = True
+    Config = NewsConfig
 
     def __init__(
         self, sites: dict[str, Source], now: Callable[[], datetime] = lambda: datetime.now(UTC)

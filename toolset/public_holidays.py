@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Collection
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from toolset.titles import Words
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 
 if TYPE_CHECKING:
     from holidays import HolidayBase
@@ -20,28 +20,28 @@ REGIONS_SHOWN = 60
 SOURCE = "the Python library holidays"
 
 
-class GetHolidays(NoSettings):
+class GetHolidays(Tool):
     """Reads the library's rules; nothing is asked over the network.
 
     Args:
         now: the current moment, with its zone.
     """
 
-    name: ClassVar[str] = "get_holidays"
-    description: ClassVar[str] = (
+    name = "get_holidays"
+    description = (
         "Public holidays of a country or a region of it: all of a `year`, or the next five from "
         "today. Use it for holidays, 祝日 and days off, and before planning around one. Name the "
         "country. A day that a government moves at short notice may be missing."
     )
-    keywords: ClassVar[str] = (
+    keywords = (
         "public bank holiday day off calendar Christmas Thanksgiving Easter golden week 祝日 休日 "
         "連休 休 祭日 カレンダー ゴールデンウィーク 盆 正月"
     )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Holidays", "ja": "祝日"}
-    timeout_s: ClassVar[float] = 3
-    commands: ClassVar[tuple[str, ...]] = ("holidays", "祝日")
+    risk = "low"
+    public = True
+    titles = words(en="Holidays", ja="祝日")
+    timeout_s = 3
+    commands = ("holidays", "祝日")
 
     def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._now = now

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import httpcore
 import httpx
 from pydantic import BaseModel
 
-from toolset.titles import Words
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 from toolset.web.public_address import SystemResolver
 from toolset.webpage import worker
@@ -43,7 +43,7 @@ class ReadWebPageConfig(BaseModel):
     read_web_pages: bool = True
 
 
-class ReadWebPage:
+class ReadWebPage(Tool):
     """Reads pages from public addresses, and keeps their text for some minutes.
 
     Args:
@@ -51,19 +51,19 @@ class ReadWebPage:
         limit_s: for everything: lookups, redirects, a slow body, a long text.
     """
 
-    name: ClassVar[str] = "read_web_page"
-    description: ClassVar[str] = (
+    name = "read_web_page"
+    description = (
         "The main text of one public web page, PDF or text file. Use it when the user gives an "
         "address, or to read what a search has found. Name the address in the answer."
     )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    addresses: ClassVar[tuple[str, ...]] = ("url",)
-    titles: ClassVar[Words] = {"en": "Read a web page", "ja": "ウェブページを読む"}
-    timeout_s: ClassVar[float] = TIMEOUT_S + 1
-    concurrency: ClassVar[int] = 8
-    foreign: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = ReadWebPageConfig
+    risk = "low"
+    public = True
+    addresses = ("url",)
+    titles = words(en="Read a web page", ja="ウェブページを読む")
+    timeout_s = TIMEOUT_S + 1
+    concurrency = 8
+    foreign = True
+    Config = ReadWebPageConfig
 
     def __init__(
         self, fetcher: PageFetcher, extract: Extractor = worker.extract, limit_s: float = TIMEOUT_S

@@ -180,12 +180,10 @@ def _modules(folder: Path) -> list[Path]:
 
 
 def _is_meant(member: type[Any]) -> bool:
-    protocol = getattr(member, "_is_protocol", False)
-    return (
-        not protocol
-        and hasattr(member, "call")
-        and (hasattr(member, "create") or hasattr(member, "risk"))
-    )
+    """Whether a class is to be a tool; ``Tool`` itself and helpers, which begin with _, are not."""
+    if member is Tool or member.__name__.startswith("_"):
+        return False
+    return hasattr(member, "call") and (hasattr(member, "create") or hasattr(member, "risk"))
 
 
 def _schemas_beside(module: ModuleType, entry: EntryPoint, origin: str) -> Traversable:

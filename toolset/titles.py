@@ -14,6 +14,11 @@ WORDS = re.compile(r"[^\W_](?:[\w '・/-]{0,38}\w)?")
 Words = Mapping[str, str]  # by language
 
 
+def words(*, en: str, ja: str) -> Words:
+    """The words for something in both languages."""
+    return {"en": en, "ja": ja}
+
+
 def words_in(locale: str, words: Words) -> str:
     """The words in the language of a locale, else in English; empty where there are none."""
     return words.get(locale[:2].lower(), words.get("en", ""))

@@ -18,7 +18,7 @@ from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, get_args
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args
 from zoneinfo import ZoneInfo
 
 import httpx
@@ -171,19 +171,8 @@ class NoConfig(BaseModel):
     """The ``Config`` of a tool without variables."""
 
 
-class NoSettings:
-    """The beginning of a tool that has no variables and asks nobody over HTTP."""
-
-    Config: ClassVar[type[BaseModel]] = NoConfig
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: NoConfig) -> Self:
-        """Uses neither argument."""
-        return cls()
-
-
 class Tool(Protocol):
-    """A tool: a class with these attributes in a file of this folder.
+    """A tool: a class with these attributes in a file of this folder. Kaiwa's own derive from it.
 
     Its schemas are ``schemas/<name>/parameters.json`` and ``response.json``.
 
@@ -228,7 +217,7 @@ class Tool(Protocol):
     name: ClassVar[str]
     description: ClassVar[str]
     risk: ClassVar[Risk]
-    Config: ClassVar[type[BaseModel]]
+    Config: ClassVar[type[BaseModel]] = NoConfig
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: Any) -> Tool | None:
@@ -236,7 +225,7 @@ class Tool(Protocol):
 
         ``http`` is shared by all tools; ``config`` is a filled ``Config``.
         """
-        ...
+        return cls()
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | Shown:
         """Do the work with validated arguments.

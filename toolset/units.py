@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from toolset.titles import Words
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 
 if TYPE_CHECKING:
@@ -25,31 +25,31 @@ def load_registry() -> Registry:
     return Registry()
 
 
-class ConvertUnits(NoSettings):
+class ConvertUnits(Tool):
     """Loads the units at the first call.
 
     Args:
         load: makes a registry, in a thread.
     """
 
-    name: ClassVar[str] = "convert_units"
-    description: ClassVar[str] = (
+    name = "convert_units"
+    description = (
         "Converts a quantity between units of measurement: length, area, volume, mass, "
         "temperature, speed, pressure, energy, data and more, also 坪 畳 合 升 尺 里. Use it "
         "instead of reckoning yourself. The result names the units as they were understood: if "
         "others were meant, call again with another name. Not for money."
     )
-    keywords: ClassVar[str] = (
+    keywords = (
         "length distance area volume weight mass temperature speed pressure energy mile km "
         "kilometre metre square inch foot yard acre hectare litre gallon ounce cup pound kg gram "
         "fahrenheit celsius degrees tsubo 単位 換算 変換 長 距離 面積 広 重 体積 温度 速 坪 畳 "
         "平米 平方 キロ グラム ポンド マイル フィート インチ リットル 華氏 摂氏 度"
     )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Unit conversion", "ja": "単位の換算"}
-    timeout_s: ClassVar[float] = 3
-    commands: ClassVar[tuple[str, ...]] = ("units", "単位")
+    risk = "low"
+    public = True
+    titles = words(en="Unit conversion", ja="単位の換算")
+    timeout_s = 3
+    commands = ("units", "単位")
 
     def __init__(self, load: Callable[[], Registry] = load_registry) -> None:
         self._load = load

@@ -12,7 +12,7 @@ import asyncio
 import unicodedata
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import httpx
 from pydantic import BaseModel, Field
@@ -24,8 +24,8 @@ from toolset.forecast.report import Report
 from toolset.forecast.result import Detail, result
 from toolset.openmeteo.client import OpenMeteo, OpenMeteoClient, UnknownPlace
 from toolset.shown import Shown, ToolFile
-from toolset.titles import Words
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 from toolset.web.source import BaseUrl
 from toolset.web.text import one_line
@@ -77,7 +77,7 @@ class WeatherConfig(BaseModel):
     weather_timeout_s: Annotated[float, Field(gt=0, le=25)] = 3
 
 
-class GetWeather:
+class GetWeather(Tool):
     """Answers from a ten-minute cache where possible.
 
     Args:
@@ -85,19 +85,19 @@ class GetWeather:
         timeout_s: for both services together.
     """
 
-    name: ClassVar[str] = "get_weather"
-    description: ClassVar[str] = (
+    name = "get_weather"
+    description = (
         "Weather now and the forecast, anywhere. Use it for every question about weather, "
         "temperature, rain, snow, wind or sun, and whether to take an umbrella or a coat. Name "
         "the place found (`location`) and the `source`; if it is not the place that was meant, or "
         "a `note` says it is unclear, ask. Rain chances are in percent; night is 0 to 6 o'clock."
     )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Weather", "ja": "天気"}
-    commands: ClassVar[tuple[str, ...]] = ("weather", "天気")
-    foreign: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = WeatherConfig
+    risk = "low"
+    public = True
+    titles = words(en="Weather", ja="天気")
+    commands = ("weather", "天気")
+    foreign = True
+    Config = WeatherConfig
 
     def __init__(
         self, wttr: WttrClient, open_meteo: OpenMeteoClient | None, timeout_s: float

@@ -4,18 +4,17 @@ Meteorological Agency."""
 from __future__ import annotations
 
 import asyncio
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
-from pydantic import BaseModel
 
 from toolset.jma.areas import Area, Areas
 from toolset.jma.client import TIMEOUT_S, JmaClient, JmaConfig
 from toolset.jma.values import shown
 from toolset.jma.warning_kinds import SEVERITIES, kind
 from toolset.jma.warning_reports import Entry
-from toolset.titles import Words, language_of
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.titles import language_of, words
+from toolset.tool import Tool, ToolContext, ToolError
 
 AREAS_CAP = 20
 CHOICES_CAP = 12
@@ -31,24 +30,24 @@ ADDITIONS_EN = {
 }
 
 
-class GetWarnings:
+class GetWarnings(Tool):
     """Answers from a one-minute cache where possible."""
 
-    name: ClassVar[str] = "get_warnings"
-    description: ClassVar[str] = (
+    name = "get_warnings"
+    description = (
         "Weather warnings and advisories (警報・注意報) now in force in a place in Japan. Use it "
         "for warnings, typhoons, heavy rain, storms, landslides or snow there, and whether it is "
         "safe to go out. An empty list: none is in force. Alert levels 2 to 5: at 4 people leave "
         "dangerous places, at 5 lives are in danger. River floods, tsunamis and evacuation orders "
         "are not included: say so where they may matter."
     )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Weather warnings", "ja": "気象警報"}
-    timeout_s: ClassVar[float] = TIMEOUT_S
-    commands: ClassVar[tuple[str, ...]] = ("warnings", "警報")
-    foreign: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = JmaConfig
+    risk = "low"
+    public = True
+    titles = words(en="Weather warnings", ja="気象警報")
+    timeout_s = TIMEOUT_S
+    commands = ("warnings", "警報")
+    foreign = True
+    Config = JmaConfig
 
     def __init__(self, jma: JmaClient) -> None:
         self._jma = jma

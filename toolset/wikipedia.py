@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import httpx
 from pydantic import BaseModel, Field
 
 from toolset.mediawiki.address import ENGLISH, WikiUrl, wiki_language
 from toolset.mediawiki.client import Article, WikiClient
-from toolset.titles import Words
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.cache import SharedCache
 
 TIMEOUT_S = 3.0
@@ -29,23 +29,23 @@ class WikipediaConfig(BaseModel):
     )
 
 
-class Wikipedia:
+class Wikipedia(Tool):
     """Searches in the user's language, then in English where nothing is found."""
 
-    name: ClassVar[str] = "wikipedia"
-    description: ClassVar[str] = (
+    name = "wikipedia"
+    description = (
         "Beginning of the Wikipedia article that fits a few words, in the user's language or "
         "English. Use it for people, places, works, events, companies and terms, when facts must "
         "be right. If it is `ambiguous`, or not what was meant, ask, or call again with a title "
         "from `summary` or `others`. Give the `url`."
     )
-    risk: ClassVar[Risk] = "low"
-    public: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Wikipedia", "ja": "ウィキペディア"}
-    timeout_s: ClassVar[float] = TIMEOUT_S
-    commands: ClassVar[tuple[str, ...]] = ("wikipedia", "ウィキペディア")
-    foreign: ClassVar[bool] = True
-    Config: ClassVar[type[BaseModel]] = WikipediaConfig
+    risk = "low"
+    public = True
+    titles = words(en="Wikipedia", ja="ウィキペディア")
+    timeout_s = TIMEOUT_S
+    commands = ("wikipedia", "ウィキペディア")
+    foreign = True
+    Config = WikipediaConfig
 
     def __init__(self, wiki: WikiClient) -> None:
         self._wiki = wiki

@@ -22,8 +22,8 @@ from toolset.confined.box import Box, check_sandbox
 from toolset.confined.sandbox import PROGRAMS, NoSandbox, Sandbox
 from toolset.confined.workspace import Workspace
 from toolset.shares import Shares
-from toolset.titles import Words
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.titles import Words, words
+from toolset.tool import Tool, ToolContext, ToolError
 
 COMMANDS = "ls,cat,head,tail,wc,sort,uniq,cut,tr,grep,diff"
 PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
@@ -55,11 +55,11 @@ class WorkspaceConfig(BaseModel):
     workspace_commands: Annotated[str, AfterValidator(_check_programs)] = COMMANDS
 
 
-class _InWorkspace:
+class _InWorkspace(Tool):
     """What all workspace tools share."""
 
-    Config: ClassVar[type[BaseModel]] = WorkspaceConfig
-    needs_conversation: ClassVar[bool] = True
+    Config = WorkspaceConfig
+    needs_conversation = True
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -92,15 +92,14 @@ class _InWorkspace:
 class ReadFile(_InWorkspace):
     """Reads a text file by lines."""
 
-    name: ClassVar[str] = "read_file"
-    description: ClassVar[str] = (
+    name = "read_file"
+    description = (
         "Text of a file in this conversation's workspace. Use it to see what a file holds before "
-        "you speak about it or "
-        "change it. Paths are relative, such as notes/today.txt. For a long file ask for a range "
-        "of lines."
+        "you speak about it or change it. Paths are relative, such as notes/today.txt. For a long "
+        "file ask for a range of lines."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "Read a file", "ja": "ファイルを読む"}
+    risk = "low"
+    titles = words(en="Read a file", ja="ファイルを読む")
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Read a file, or some of its lines.
@@ -124,14 +123,14 @@ class ReadFile(_InWorkspace):
 class ListFiles(_InWorkspace):
     """Lists files and folders recursively."""
 
-    name: ClassVar[str] = "list_files"
-    description: ClassVar[str] = (
+    name = "list_files"
+    description = (
         "Files and folders in this conversation's workspace, with sizes in bytes. Use it to find "
         "out what is there, "
         "before you read or write. Without `path` and `glob` it lists everything."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "List files", "ja": "ファイル一覧"}
+    risk = "low"
+    titles = words(en="List files", ja="ファイル一覧")
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """List a folder.
@@ -154,15 +153,14 @@ class ListFiles(_InWorkspace):
 class SearchFiles(_InWorkspace):
     """Searches files for a text or a regular expression."""
 
-    name: ClassVar[str] = "search_files"
-    description: ClassVar[str] = (
+    name = "search_files"
+    description = (
         "Lines in the files of this conversation's workspace that contain a text, word for word, "
-        "or with `regex` fit a "
-        "regular expression. Use it to find where something stands. Without `path` it searches "
-        "everything."
+        "or with `regex` fit a regular expression. Use it to find where something stands. Without "
+        "`path` it searches everything."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "Search files", "ja": "ファイルを検索"}
+    risk = "low"
+    titles = words(en="Search files", ja="ファイルを検索")
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Search a folder.
@@ -186,21 +184,19 @@ class SearchFiles(_InWorkspace):
 class WriteFile(_InWorkspace):
     """Writes whole files; one after another within a conversation, so that its limits hold."""
 
-    name: ClassVar[str] = "write_file"
-    description: ClassVar[str] = (
+    name = "write_file"
+    description = (
         "Writes a text file in this conversation's workspace, and replaces what it held. Use it "
-        "when the user wants "
-        "something kept in a file or a file changed; read a file before you change it, and write "
-        "all of it. "
-        "Missing folders are made."
+        "when the user wants something kept in a file or a file changed; read a file before you "
+        "change it, and write all of it. Missing folders are made."
     )
-    risk: ClassVar[Risk] = "high"
-    titles: ClassVar[Words] = {"en": "Write a file", "ja": "ファイルに書き込む"}
+    risk = "high"
+    titles = words(en="Write a file", ja="ファイルに書き込む")
     labels: ClassVar[Mapping[str, Words]] = {
-        "path": {"en": "File", "ja": "ファイル"},
-        "content": {"en": "Content", "ja": "内容"},
+        "path": words(en="File", ja="ファイル"),
+        "content": words(en="Content", ja="内容"),
     }
-    idempotent: ClassVar[bool] = True
+    idempotent = True
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(workspace)
@@ -223,16 +219,15 @@ class WriteFile(_InWorkspace):
 class DeleteFile(_InWorkspace):
     """Deletes files, links, and folders with their content."""
 
-    name: ClassVar[str] = "delete_file"
-    description: ClassVar[str] = (
+    name = "delete_file"
+    description = (
         "Deletes a file of this conversation's workspace, or a folder with everything in it. Use "
-        "it when the user "
-        "wants something gone, or agrees to make room in a full workspace."
+        "it when the user wants something gone, or agrees to make room in a full workspace."
     )
-    risk: ClassVar[Risk] = "high"
-    titles: ClassVar[Words] = {"en": "Delete a file or folder", "ja": "ファイルかフォルダーを削除"}
-    labels: ClassVar[Mapping[str, Words]] = {"path": {"en": "Path", "ja": "場所"}}
-    idempotent: ClassVar[bool] = True
+    risk = "high"
+    titles = words(en="Delete a file or folder", ja="ファイルかフォルダーを削除")
+    labels: ClassVar[Mapping[str, Words]] = {"path": words(en="Path", ja="場所")}
+    idempotent = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Delete a file or a folder.
@@ -248,22 +243,19 @@ class DeleteFile(_InWorkspace):
 class RunCommand(_InWorkspace):
     """Runs a program in a sandbox with the conversation's files only."""
 
-    name: ClassVar[str] = "run_command"
-    description: ClassVar[str] = (
+    name = "run_command"
+    description = (
         "Runs one program on the files of this conversation's workspace, which is its current "
-        "folder. Use it for what "
-        "the other tools cannot do: counting, sorting, comparing. `command` is the program and "
-        "its arguments, one "
-        "each; there is no shell, so no pipes, wildcards or redirections, and no network. An "
-        "unknown program is "
-        "answered with the list of those that may be run. Plain files and folders are kept when "
-        "the command has ended; "
-        "of one that is stopped nothing is."
+        "folder. Use it for what the other tools cannot do: counting, sorting, comparing. "
+        "`command` is the program and its arguments, one each; there is no shell, so no pipes, "
+        "wildcards or redirections, and no network. An unknown program is answered with the list "
+        "of those that may be run. Plain files and folders are kept when the command has ended; of "
+        "one that is stopped nothing is."
     )
-    risk: ClassVar[Risk] = "high"
-    titles: ClassVar[Words] = {"en": "Run a command", "ja": "コマンドを実行"}
-    labels: ClassVar[Mapping[str, Words]] = {"command": {"en": "Command", "ja": "コマンド"}}
-    concurrency: ClassVar[int] = 4
+    risk = "high"
+    titles = words(en="Run a command", ja="コマンドを実行")
+    labels: ClassVar[Mapping[str, Words]] = {"command": words(en="Command", ja="コマンド")}
+    concurrency = 4
 
     def __init__(self, workspace: Workspace, programs: tuple[str, ...], sandbox: Sandbox) -> None:
         super().__init__(workspace)

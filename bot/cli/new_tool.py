@@ -26,8 +26,7 @@ OWN = Path(toolset.__file__).parent
 TAKEN = {
     "Any",
     "BaseModel",
-    "ClassVar",
-    "Risk",
+    "Tool",
     "ToolContext",
     "ToolError",
 }
@@ -37,27 +36,27 @@ TOOL = Template('''\
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import httpx
 from pydantic import BaseModel
 
-from toolset.tool import Risk, ToolContext, ToolError
+from toolset.tool import Tool, ToolContext, ToolError
 
 
 class ${kind}Config(BaseModel):
     """The tool's own variables: a field ``$name`` would be read from ``$variable`` or .env."""
 
 
-class $kind:
+class $kind(Tool):
     """Gives a text back in capitals."""
 
-    name: ClassVar[str] = "$name"
-    description: ClassVar[str] = (
+    name = "$name"
+    description = (
         "Gives a text back in capitals. Use it when somebody wants to have a text shouted."
     )
-    risk: ClassVar[Risk] = "low"  # low reads, high acts: a person is asked before each call
-    Config: ClassVar[type[BaseModel]] = ${kind}Config
+    risk = "low"  # low reads, high acts: a person is asked before each call
+    Config = ${kind}Config
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: ${kind}Config) -> $kind:

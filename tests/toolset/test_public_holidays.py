@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.toolset.contexts import context, http_client
+from tests.toolset.contexts import context
 from toolset.public_holidays import GetHolidays
-from toolset.tool import NoConfig, ValidatedTool, read_schemas
+from toolset.tool import ValidatedTool, read_schemas
 
 SOURCE = "the Python library holidays"
 
@@ -163,7 +163,5 @@ async def test_what_is_not_known_is_told(
 
 async def test_by_default_it_is_now() -> None:
     """The clock is the machine's."""
-    async with http_client() as http:
-        tool = GetHolidays.create(http, NoConfig())
-        reported = await tool.call({"country": "JP"}, context())
+    reported = await GetHolidays().call({"country": "JP"}, context())
     assert 0 <= reported["holidays"][0]["days_until"] < 120

@@ -11,13 +11,13 @@ from bot.features.lists.store import StoredItem
 from bot.features.lists.tool_lists import ToolLists
 from toolset.shown import MOST_ROWS, Card, Shown
 from toolset.titles import Words, words_in
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.tool import Risk, Tool, ToolContext, ToolError
 
 NOWHERE = "there are no lists here"
 MORE = {"en": "{more} more", "ja": "ほか{more}件"}
 
 
-class AddToList(NoSettings):
+class AddToList(Tool):
     """A repeated call adds nothing twice."""
 
     name: ClassVar[str] = "add_to_list"
@@ -43,7 +43,7 @@ class AddToList(NoSettings):
         return Shown({"numbers": added})
 
 
-class ShowList(NoSettings):
+class ShowList(Tool):
     """A list that nobody has begun has no items."""
 
     name: ClassVar[str] = "show_list"
@@ -71,7 +71,7 @@ class ShowList(NoSettings):
         )
 
 
-class Tick(NoSettings):
+class Tick(Tool):
     """Ticking twice is ticking once."""
 
     name: ClassVar[str] = "tick"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from bot.features.memory.store import FACTS, PersonFacts
 from bot.pipeline.feature import one_line, store_errors_for_model
 from toolset.titles import Words
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.tool import Risk, Tool, ToolContext, ToolError
 
 NOWHERE = "nothing can be remembered here: it is not known who asks"
 NOTHING = "nothing is remembered here: it is not known who asks"
@@ -17,7 +17,7 @@ FULL = (
 )
 
 
-class Remember(NoSettings):
+class Remember(Tool):
     """A repeated call keeps no fact twice."""
 
     name: ClassVar[str] = "remember"
@@ -51,7 +51,7 @@ class Remember(NoSettings):
         return {"number": number}
 
 
-class ForgetFact(NoSettings):
+class ForgetFact(Tool):
     """A second call for the same fact succeeds too, so a call may be repeated after a crash."""
 
     name: ClassVar[str] = "forget_fact"

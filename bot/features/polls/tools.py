@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 from bot.features.polls.tool_polls import ToolPolls
 from toolset.titles import Words
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.tool import Risk, Tool, ToolContext, ToolError
 
 NOWHERE = (
     "no poll can be started here: only one person sees this answer, or it is not known who asks"
 )
 
 
-class StartPoll(NoSettings):
+class StartPoll(Tool):
     """A repeated call starts no second poll."""
 
     name: ClassVar[str] = "start_poll"

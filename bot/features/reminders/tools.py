@@ -15,7 +15,7 @@ from bot.features.reminders.personal import PersonalReminders
 from bot.features.reminders.recurrence import BadRuleError, is_hourly, next_time
 from bot.features.reminders.reminder import Reminder
 from toolset.titles import Words
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.tool import Risk, Tool, ToolContext, ToolError
 from toolset.web.text import one_line
 
 FARTHEST = timedelta(days=2 * 366)
@@ -26,9 +26,8 @@ DURATION = re.compile(
 UNITS = ("weeks", "days", "hours", "minutes", "seconds")
 NOWHERE = "reminders work in conversations only, for people whose id the platform tells"
 HOURLY_TEXT = (
-    "invalid parameters: only a routine may repeat every hour; a text may come every two hours, "
-    "as with "
-    "FREQ=HOURLY;INTERVAL=2, or less often"
+    "invalid parameters: only a routine may repeat every hour; a text may come every two hours, as "
+    "with FREQ=HOURLY;INTERVAL=2, or less often"
 )
 JOINER = "\u200d"  # holds emoji together
 
@@ -37,7 +36,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class SetReminder(NoSettings):
+class SetReminder(Tool):
     """Keeps a reminder or a routine."""
 
     name: ClassVar[str] = "set_reminder"
@@ -83,7 +82,7 @@ class SetReminder(NoSettings):
         return _shown(reminder)
 
 
-class ListReminders(NoSettings):
+class ListReminders(Tool):
     """Lists them."""
 
     name: ClassVar[str] = "list_reminders"
@@ -101,7 +100,7 @@ class ListReminders(NoSettings):
         return {"reminders": [_shown(reminder) for reminder in await _reminders(context).read()]}
 
 
-class CancelReminder(NoSettings):
+class CancelReminder(Tool):
     """Deletes one."""
 
     name: ClassVar[str] = "cancel_reminder"

@@ -40,7 +40,7 @@ def test_a_new_tool_works_as_it_is(tmp_path: Path) -> None:
         tmp_path / "schemas" / "roll_dice",
         tmp_path / "tests" / "test_roll_dice.py",
     )
-    assert "class RollDice:" in written.tool.read_text("utf-8")
+    assert "class RollDice(Tool):" in written.tool.read_text("utf-8")
     assert call_tool("roll_dice", {"text": "hello"}, tmp_path) == ToolOutcome({"text": "HELLO"})
     assert call_tool("roll_dice", {}, tmp_path).is_error
 
@@ -92,7 +92,7 @@ def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
         "class",
         "none",
         "true",
-        "risk",
+        "tool",
         "tool_error",
         "x" * 65,
     ],
@@ -129,7 +129,7 @@ def test_the_name_of_another_tool_is_refused(tmp_path: Path, name: str, origin: 
     """Its file may have another name; with two tools of one name nothing would start."""
     shout = write_tool("shout", tmp_path).tool
     shout.write_text(
-        shout.read_text("utf-8").replace('str] = "shout"', 'str] = "whisper"'), "utf-8"
+        shout.read_text("utf-8").replace('name = "shout"', 'name = "whisper"'), "utf-8"
     )
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(BadInput) as refused:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from toolset.titles import Words
-from toolset.tool import NoSettings, Risk, ToolContext, ToolError
+from toolset.tool import Risk, Tool, ToolContext, ToolError
 
 from .hall import Hall
 
 
-class Applaud(NoSettings):
+class Applaud(Tool):
     """A repeated call asks again."""
 
     name: ClassVar[str] = "applaud"

@@ -12,9 +12,9 @@ import pytest
 from bot.features.lists.store import StoredItem
 from bot.features.lists.tool_lists import ToolLists
 from bot.features.lists.tools import AddToList, ShowList, Tick
-from tests.toolset.contexts import context, http_client
+from tests.toolset.contexts import context
 from toolset.shown import Card
-from toolset.tool import NoConfig, Tool, ToolError, ToolOutcome, ValidatedTool, read_schemas
+from toolset.tool import ToolError, ToolOutcome, ValidatedTool, read_schemas
 
 SHOPPING = Card("shopping", (("1", "☑ milk"),))
 
@@ -58,9 +58,7 @@ async def call(
     kind: type[AddToList | ShowList | Tick], lists: ListsInMemory | None, **arguments: Any
 ) -> ToolOutcome:
     """Call it between its schemas."""
-    async with http_client() as http:
-        tool: Tool = kind.create(http, NoConfig())
-    return await ValidatedTool(tool, *read_schemas(tool.name)).call(
+    return await ValidatedTool(kind(), *read_schemas(kind.name)).call(
         arguments, replace(context(), find_store={ToolLists: lists}.get)
     )
 

@@ -11,8 +11,8 @@ import pytest
 from bot.features.memory.store import FACTS, Fact, PersonFacts
 from bot.features.memory.tools import ForgetFact, Remember
 from bot.store import Store
-from tests.toolset.contexts import context, http_client
-from toolset.tool import NoConfig, Tool, ToolOutcome, ValidatedTool, read_schemas
+from tests.toolset.contexts import context
+from toolset.tool import Tool, ToolOutcome, ValidatedTool, read_schemas
 
 
 async def call(tool: Tool, facts: PersonFacts | None, **arguments: Any) -> ToolOutcome:
@@ -29,17 +29,15 @@ def facts(store: Store) -> PersonFacts:
 
 
 @pytest.fixture
-async def remember() -> Remember:
+def remember() -> Remember:
     """The tool."""
-    async with http_client() as http:
-        return Remember.create(http, NoConfig())
+    return Remember()
 
 
 @pytest.fixture
-async def forget_fact() -> ForgetFact:
+def forget_fact() -> ForgetFact:
     """The tool."""
-    async with http_client() as http:
-        return ForgetFact.create(http, NoConfig())
+    return ForgetFact()
 
 
 async def test_a_fact_is_kept_as_it_is_worded(remember: Remember, facts: PersonFacts) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from bot.features.polls.tool_polls import ToolPolls
 from bot.features.polls.tools import StartPoll
-from tests.toolset.contexts import context, http_client
-from toolset.tool import NoConfig, Tool, ToolOutcome, ValidatedTool, read_schemas
+from tests.toolset.contexts import context
+from toolset.tool import ToolOutcome, ValidatedTool, read_schemas
 
 FOOD = {"question": "Where do we eat?", "options": ["Sushi", "Curry"]}
 
@@ -35,9 +35,7 @@ class PollsInMemory:
 
 async def call(polls: PollsInMemory | None, **arguments: Any) -> ToolOutcome:
     """Call it between its schemas."""
-    async with http_client() as http:
-        tool: Tool = StartPoll.create(http, NoConfig())
-    return await ValidatedTool(tool, *read_schemas(tool.name)).call(
+    return await ValidatedTool(StartPoll(), *read_schemas("start_poll")).call(
         arguments, replace(context(), find_store={ToolPolls: polls}.get)
     )
 
