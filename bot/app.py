@@ -15,6 +15,7 @@ from contextlib import (
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -42,11 +43,12 @@ from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
 from bot.pipeline.accept import Intake, Refusals
-from bot.pipeline.features import Features
+from bot.pipeline.alerts import Alerts
+from bot.pipeline.feature import Feature
 from bot.pipeline.history import read_history
 from bot.pipeline.journal import read_open_card
 from bot.pipeline.runner import ConversationRunner, build
-from bot.pipeline.services import Alerts, ConversationSettings, FindModel, Start
+from bot.pipeline.services import NO_LIMITS, ConversationSettings, Features, FindModel, Start
 from bot.pipeline.services import Services as ConversationServices
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.providers import Provider
@@ -291,11 +293,11 @@ def _console(
     store = services.store
 
     async def read_cards(conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
-        cards, waits = await asyncio.gather(
-            features.cards(conversation, messages),
+        shown, waits = await asyncio.gather(
+            features.each(Feature.cards, conversation, messages),
             read_open_card(store, conversation),
         )
-        return [*cards, waits] if waits else cards
+        return [*chain(*shown), *([waits] if waits else [])]
 
     reads = Reads(
         partial(read_history, store),
@@ -335,7 +337,7 @@ def _host(
         days=settings.history_days,
         overviews=conversations.features,
         find_conversation=store.inbox.find_conversation,
-        may_use=conversations.features.may_use,
+        may_use=conversations.features.limits.may_use,
     )
 
 
@@ -460,7 +462,7 @@ def check_limits(
     Raises:
         SettingsError: none does.
     """
-    if not features.admits and (labels := open_to_everybody(settings, registry)):
+    if features.limits is NO_LIMITS and (labels := open_to_everybody(settings, registry)):
         where = f"on {' and '.join(labels)} strangers may use as much as they like"
         fix = "add limits to bot/features/registry.py, or name here who may write"
         raise SettingsError("ALLOWED_USERS", f"{where}; {fix}")

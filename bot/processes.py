@@ -15,6 +15,7 @@ import structlog
 
 from bot.app import ProcessServices, Runtime, asgi, open_runtime, open_services, open_url
 from bot.ops.eviction import Evictor
+from bot.pipeline.periodic import beside_workers
 from bot.settings import Settings
 from bot.store.embedded import Part
 from bot.tasks import run_beside
@@ -140,7 +141,7 @@ async def _run_features(runtime: Runtime) -> None:
 
 
 def _services_of_features(runtime: Runtime) -> list[Service]:
-    return runtime.conversations.services.features.services(runtime.store)
+    return beside_workers(runtime.conversations.services.features, runtime.store)
 
 
 def _upkeep(runtime: Runtime) -> list[Service]:

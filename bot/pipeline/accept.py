@@ -13,15 +13,15 @@ from bot.channels import STOP, Accept, InboundEvent
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
-from bot.pipeline.features import NO_FEATURES, Features
+from bot.pipeline.feature import Feature, ParsedEvent
+from bot.pipeline.interrupts import TOPIC, Interrupt
 from bot.pipeline.select import (
     CANNED,
     CONVERSATION_DELETED,
     LEFT_OUT,
-    ParsedEvent,
     parse,
 )
-from bot.pipeline.services import TOPIC, Interrupt, Start
+from bot.pipeline.services import NO_FEATURES, Features, Start
 from bot.store import ANSWER_S, ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store, translate_errors
 from bot.telemetry import Metrics
 from bot.transcript import Message, Part, Text, channel_of, encode
@@ -111,8 +111,10 @@ class Intake:
             await self._store.live.publish(TOPIC, encode(interrupt))
 
     async def _overhear(self, conversation: str, event: InboundEvent) -> bool:
+        """Have features take in an unmentioned message; what they ask the store leaves together."""
+        hooks = self._features.hooks(Feature.overhear)
         async with translate_errors(ANSWER_S):  # the webhook's sender waits
-            return await self._features.overhear(conversation, event)
+            return any(await asyncio.gather(*(hook(conversation, event) for hook in hooks)))
 
     async def _accept(self, conversation: str, event: InboundEvent, kind: str) -> Accepted:
         """Store the event. Stops, presses and deletions get into a full inbox too."""

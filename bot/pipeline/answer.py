@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +13,7 @@ from functools import partial
 import structlog
 from msgspec.structs import replace
 
-from bot.agent.loop import STOPPED, Agent
+from bot.agent.loop import STOPPED, USUAL, Agent
 from bot.agent.turn import (
     NOBODY,
     ActingCall,
@@ -29,14 +29,25 @@ from bot.channels import MOST_FILES, Channel, InboundEvent, Reply, say_buttons
 from bot.clock import now_ms, usable_zone
 from bot.errors import LeaseLost, ModelError, TurnFailed
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
+from bot.pipeline.alerts import ALARMING
 from bot.pipeline.commands import choice_in
-from bot.pipeline.feature import AnsweredTurn, CallingTurn, Outgoing, TurnRequest, TurnResult
+from bot.pipeline.feature import (
+    AddToAnswer,
+    AnsweredTurn,
+    CallingTurn,
+    Feature,
+    Outgoing,
+    ParkedTurn,
+    TurnRequest,
+    TurnResult,
+)
 from bot.pipeline.history import HistoryWindow
+from bot.pipeline.interrupts import Interrupt, RunningTurns
 from bot.pipeline.journal import RESPONSE, RESULT, STARTED, Parked, Step
 from bot.pipeline.media import IN_FLIGHT, ByteSemaphore, TurnMedia
 from bot.pipeline.prepare import InboundMessages
 from bot.pipeline.select import parse
-from bot.pipeline.services import ALARMING, Interrupt, RunningTurns, Services
+from bot.pipeline.services import Services
 from bot.safe_text.links import LinkFilter
 from bot.safe_text.sources import source_lists
 from bot.store import JournalledTurn, Lease
@@ -132,14 +143,14 @@ class ConversationPorts:
             asked = replace(inbound.newest, address=inbound.address)
             address = await self._services.current_address(lease, asked, Reply(""))
         turn = CallingTurn(lease, attempt.turn_id, address, inbound.message_ids)
-        decision = await self._services.features.may_call(turn, acting)
+        decision = await self._services.features.decisions.may_call(turn, acting)
         inbound.note_decision(decision)
         return decision
 
     async def spend(self, spending: Spending) -> None:
         if spending.refusal:
             await self._services.alerts.notice("server_tools_refused", spending.refusal)
-        self._services.features.after_response(self._attempt.lease.conversation, spending)
+        self._services.features.limits.spend(self._attempt.lease.conversation, spending)
 
 
 class Answerer:
@@ -177,11 +188,12 @@ class Answerer:
         if not attempt.quietly:
             view = channel.live_view(conversation, events[-1].address)
         features = self._services.features
-        if features.configurers:
-            configuration = await features.configure(conversation, events[-1])
-            attempt.agent = attempt.agent.configured(configuration)
+        configuration = USUAL
+        for given in await features.each(Feature.configure, conversation, events[-1]):
+            configuration = configuration.then(given) if given else configuration
+        attempt.agent = attempt.agent.configured(configuration)
         support = attempt.agent.provider.media
-        read_text = partial(features.read_file, events[0].author_id or conversation)
+        read_text = partial(self._read_text, events[0].author_id or conversation)
         async with (
             TurnMedia(self._file_bytes, channel, conversation, support, read_text) as media,
             view as watcher,
@@ -190,9 +202,7 @@ class Answerer:
                 TurnStarted(attempt.turn_id, tuple(event.message.id for event in events))
             )
             turn = await self._new_turn(attempt, events, watcher, media)
-            if not steps and (
-                text := self._services.features.answer_wordless(inbound.received, turn.history)
-            ):
+            if not steps and (text := self._answer_wordless(inbound.received, turn.history)):
                 return TurnResult(
                     (*turn.added, own_message(text)), [Outgoing(Reply(text), inbound.address)]
                 )
@@ -207,10 +217,26 @@ class Answerer:
             may_be_reopened = is_said_by_model and inbound.may_be_edited
             model = "" if reply.failure or turn.stopped else turn.model
             answered = AnsweredTurn(conversation, attempt.turn_id, turn.added, model)
-            shown = await self._services.features.after_answer(answered, reply)
             # The model may stay silent.
-            replies = [Outgoing(shown, inbound.address)] if reply.text else []
+            is_silent = not reply.text
+            adding: list[AddToAnswer] = [*features.hooks(Feature.after_answer)]
+            called = {result.name for message in turn.added for result in message.results}
+            adding += [add_to for tool, add_to in features.after_calls.items() if tool in called]
+            for add_to in adding:
+                reply = await add_to(answered, reply)
+            replies = [] if is_silent else [Outgoing(reply, inbound.address)]
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
+
+    async def _read_text(self, person: str, mime: str, data: bytes) -> str:
+        texts = await self._services.features.each(Feature.read_file, person, mime, data)
+        return next(filter(None, texts), "")
+
+    def _answer_wordless(self, events: Sequence[InboundEvent], history: Sequence[Message]) -> str:
+        """See ``Feature.answer_wordless``."""
+        if not events or not all(event.action for event in events):
+            return ""
+        hooks = self._services.features.hooks(Feature.answer_wordless)
+        return next(filter(None, (answer(events, history) for answer in hooks)), "")
 
     async def _run_or_apologise(
         self, turn: Turn, attempt: Attempt, media: TurnMedia
@@ -266,7 +292,8 @@ class Answerer:
         asked = await inbound.receive(events, is_new=is_new)
         author = asked[-1].author or NOBODY
         request = TurnRequest(lease.conversation, events[-1], author)
-        history += await self._services.features.before_model(request, asked)
+        features = self._services.features
+        history += filter(None, await features.each(Feature.before_model, request, asked))
         time_zone = usable_zone(author.time_zone, defaults.time_zone)
         language = language_for(asked[-1].text, author.locale, defaults.language)
         context = TurnContext(
@@ -278,8 +305,8 @@ class Answerer:
             load=media.load,
             tool_choice=choice_in(asked, attempt.agent.tools),
             commands=self._services.commands,
-            tokens_left=await self._services.features.tokens_left(attempt.turn_id, request),
-            find_store=self._services.features.find_store(request),
+            tokens_left=await features.limits.tokens_left(attempt.turn_id, request),
+            find_store=features.find_store(request),
             shows_pictures=attempt.channel.abilities.shows_pictures,
             withheld=self._services.texts.get("reply.withheld", language),
         )
@@ -320,9 +347,11 @@ class Answerer:
     def _reply(self, turn: Turn, agent: Agent, answer: Message) -> Reply:
         """The answer as people see it; one without text where the model stays silent, as it may
         with background."""
-        text = self._services.features.edit_answer(answer.text, turn.history)
-        if text is None:
-            return Reply("")
+        text = answer.text
+        for edit in self._services.features.hooks(Feature.edit_answer):
+            if (edited := edit(text, turn.history)) is None:
+                return Reply("")
+            text = edited
         links = agent.provenance(turn).link_filter(turn.context.withheld)
         if links and (safe := links.text(text)) != text:
             text = safe
@@ -376,6 +405,17 @@ def _with_closed_fence(markdown: str) -> str:
     return f"{markdown}\n{FENCE}" if fences % 2 else markdown
 
 
+async def while_waiting(
+    services: Services,
+    lease: Lease,
+    asked: InboundEvent | None = None,
+    parked: ParkedTurn | None = None,
+) -> float | None:
+    """See ``Feature.while_waiting``."""
+    called = await services.features.each(Feature.while_waiting, lease, asked, parked)
+    return min((seconds for seconds in called if seconds is not None), default=None)
+
+
 @asynccontextmanager
 async def tell_of_waiting(
     services: Services, lease: Lease, channel: Channel, inbound: InboundMessages
@@ -388,7 +428,7 @@ async def tell_of_waiting(
         while not over.is_set():
             asked = inbound.newest and replace(inbound.newest, address=inbound.address)
             try:
-                pause_s = await services.features.while_waiting(lease, asked)
+                pause_s = await while_waiting(services, lease, asked)
             except LeaseLost:
                 return
             with suppress(TimeoutError):

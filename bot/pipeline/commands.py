@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 
 from bot.channels import SAY, Button, InboundEvent, Reply
-from bot.pipeline.feature import CommandContext, RunCommand
+from bot.pipeline.feature import CommandContext, Feature, RunCommand
 from bot.pipeline.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.texts import language_of
@@ -48,24 +48,28 @@ class Commands:
         (event,) = await channel.enrich(context.lease.conversation, [context.event], is_new=False)
         return await self.table[name](dataclasses.replace(context, event=event))
 
-    def sentence(self, key: str, event: InboundEvent, **values: object) -> Reply:
+    def sentence(self, key: str, conversation: str, event: InboundEvent) -> Reply:
         """A sentence of the catalogue as a reply."""
-        text = self._text(key, event, **values)
+        text = self._text(key, event)
         if not key.endswith(".greeting"):
             return Reply(text)
-        text = "\n".join((text, *self._services.features.greeting(key, event)))
+        text = "\n".join((text, *self._lines(key, conversation, event)))
         return Reply(text, buttons=self._suggestions((*SUGGESTED, "help"), event))
 
     async def _help(self, context: CommandContext) -> Reply:
         conversation, event = context.lease.conversation, context.event
         texts, language = self._services.texts, self._language(event)
         lines = [self._text("command.help", event), *texts.table("help", language).values()]
-        lines += self._services.features.help(conversation, language)
+        lines += self._lines("command.help", conversation, event)
         if words := command_words(self._tools.of_place(conversation, event.author_id), language):
             own = f"command.tools_{platform_of(conversation)}"  # where no message may begin with /
             key = own if own in texts.sentences[language] else "command.tools"
             lines.append(texts.get(key, language, commands=" ".join(words)))
         return Reply("\n".join(lines), buttons=self._suggestions(SUGGESTED, event))
+
+    def _lines(self, key: str, conversation: str, event: InboundEvent) -> list[str]:
+        hooks = self._services.features.hooks(Feature.add_line)
+        return list(filter(None, (add_line(key, conversation, event) for add_line in hooks)))
 
     def _suggestions(self, names: Sequence[str], event: InboundEvent) -> tuple[Button, ...]:
         """Buttons that say what people may ask."""

@@ -21,15 +21,15 @@ from bot.errors import (
     StoreUnavailable,
     TokenRefused,
 )
-from bot.pipeline.feature import rejected
+from bot.pipeline.feature import Feature, rejected
 from bot.pipeline.journal import DECIDED, read_open_card
 from bot.pipeline.services import Services
 from bot.store import RELEASED, Lease, Store
 from bot.store.frames import Entry
 from bot.store.leases import Renewals
 from bot.telemetry import Span, span
-from bot.telemetry.observed import DeliveryBegun
-from bot.transcript import UNREADABLE, channel_of, encode
+from bot.telemetry.observed import OBSERVER, DeliveryBegun
+from bot.transcript import SCHEDULED_ID, UNREADABLE, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -41,7 +41,7 @@ LONGEST_WAIT_S = 600.0
 GAVE_UP = f"gave up after {MAX_ATTEMPTS} attempts"
 UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked"
-TOO_MANY_KEPT = "its asker has not fetched it, and newer ones took its place"
+TOO_MANY_HELD = "its asker has not fetched it, and newer ones took its place"
 TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
 # One turn has at most so many: the pieces of its answer, files and a poll.
 MOST_DELIVERIES = 16
@@ -144,17 +144,24 @@ class OutboxRelay:
             return delivery.not_before
         if self._services.channel(lease.conversation) is None:
             return delivery
-        return await self._services.features.before_delivery(lease.conversation, delivery)
+        if delivery.reply.replaces:
+            for prepare in self._services.features.hooks(Feature.before_delivery):
+                prepared = await prepare(lease.conversation, delivery)
+                if not isinstance(prepared, Delivery):
+                    return prepared
+                delivery = prepared
+        return delivery
 
     async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name, shown = channel_of(lease.conversation), delivery
         if delivery.brings or delivery.more_kept:
-            found = await self._services.features.with_kept(lease.conversation, delivery)
-            if found is None:
-                return await self._remove_head(lease)
-            shown = found
-        if self._services.features.observers:
-            observe = self._services.features.start_observing(lease.conversation, delivery.turn_id)
+            for add_held in self._services.features.hooks(Feature.with_held):
+                found = await add_held(lease.conversation, shown)
+                if found is None:
+                    return await self._remove_head(lease)
+                shown = found
+        self._services.features.start_observing(lease.conversation, delivery.turn_id)
+        if observe := OBSERVER.get():
             observe(DeliveryBegun(delivery.id, shown.reply.text))
         with span("delivery", self._metrics) as attempt:
             try:
@@ -183,13 +190,13 @@ class OutboxRelay:
                 return await self._postpone(lease, counted, attempt, pause)
             attempt.end("delivery.sent", "delivered", name)
             question_id = shown.reply.awaited
-            await self._remove_kept(shown, question_id=question_id)
+            await self._remove_held(shown, question_id=question_id)
             return await self._remove_head(lease, question_id, shown_at)
 
     async def _refused(
         self, lease: Lease, delivery: Delivery, attempt: Span, refused: DeliveryRefused
     ) -> int | bytes | None:
-        """Send what is too long in parts, keep what a feature can bring later, and give the rest
+        """Send what is too long in parts, hold what a feature can bring later, and give the rest
         up."""
         name, cause = channel_of(lease.conversation), str(refused)
         if isinstance(refused, DeliverInParts) and not delivery.brings:
@@ -197,20 +204,23 @@ class OutboxRelay:
             return await self._store.outbox.split_head(
                 lease, map(encode, delivery.in_parts(refused.texts))
             )
-        keeps = self._services.features.keeps
         if isinstance(refused, DeliverOnPress) and (
-            delivery.brings or keeps(lease.conversation, delivery)
+            delivery.brings or self._is_held(lease.conversation, delivery)
         ):
             attempt.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
             if delivery.brings:  # they stay where they are
                 return await self._remove_head(lease)
-            return await self._store.outbox.keep_head(lease, TOO_MANY_KEPT.encode())
+            return await self._store.outbox.keep_head(lease, TOO_MANY_HELD.encode())
         attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
         return await self._give_up(lease, delivery, cause)
 
+    def _is_held(self, conversation: str, delivery: Delivery) -> bool:
+        hooks = self._services.features.hooks(Feature.holds)
+        return any(holds(conversation, delivery) for holds in hooks)
+
     async def _show(self, lease: Lease, delivery: Delivery) -> int | None:
         """Have the channel send it; features are told whether the platform has taken it."""
-        conversation, features = lease.conversation, self._services.features
+        conversation = lease.conversation
         if delivery.attempts - delivery.refusals > MAX_ATTEMPTS:
             raise DeliveryRefused(GAVE_UP)
         if (channel := self._services.channel(conversation)) is None:
@@ -222,18 +232,24 @@ class OutboxRelay:
         except (DeliverInParts, DeliverOnPress):
             raise
         except DeliveryRefused as refused:
-            await features.after_delivery(conversation, delivery, str(refused))
+            await self._note_arrival(conversation, delivery, str(refused))
             raise
-        await features.after_delivery(conversation, delivery, "")
+        await self._note_arrival(conversation, delivery, "")
         return shown_at
 
-    async def _remove_kept(
+    async def _note_arrival(self, conversation: str, delivery: Delivery, refusal: str) -> None:
+        """See ``Feature.after_delivery``."""
+        if any(message_id.startswith(SCHEDULED_ID) for message_id in delivery.answers):
+            features = self._services.features
+            await features.each(Feature.after_delivery, conversation, delivery, refusal)
+
+    async def _remove_held(
         self, delivery: Delivery, *, question_id: str = "", given_up: str = ""
     ) -> None:
-        """Remove what a delivery has brought from where it was kept."""
+        """Remove what a delivery has brought from where it was held."""
         for conversation, delivery_id in delivery.brings:
-            for raw, kept in await read_kept(self._store, conversation, delivery.asker):
-                if kept.id == delivery_id:
+            for raw, held in await read_held(self._store, conversation, delivery.asker):
+                if held.id == delivery_id:
                     await self._store.outbox.remove_kept(
                         conversation, raw, given_up=given_up, question_id=question_id
                     )
@@ -272,7 +288,7 @@ class OutboxRelay:
         """Give a delivery up. An undeliverable question is rejected, so that its turn goes on at
         once."""
         if delivery.brings:
-            await self._remove_kept(delivery, given_up=reason)
+            await self._remove_held(delivery, given_up=reason)
             await self._alerts.notice("dead_letters", reason)
         if delivery.reply.keep != "always":
             return await self._remove_head(lease)
@@ -318,14 +334,14 @@ def reset_attempts(raw: bytes) -> bytes:
 
 
 class Undelivered(NamedTuple):
-    """A delivery in the outbox, or one that is kept, and the stored bytes that identify it."""
+    """A delivery in the outbox, or one that is held, and the stored bytes that identify it."""
 
     raw: bytes
     delivery: Delivery
 
 
 async def read_stored(store: Store, conversation: str) -> list[bytes]:
-    """The deliveries of the outbox and the kept ones, each oldest first."""
+    """The deliveries of the outbox and the held ones, each oldest first."""
     return [*await store.outbox.read(conversation), *await store.outbox.kept(conversation)]
 
 
@@ -339,10 +355,10 @@ async def read_outbox(store: Store, conversation: str) -> list[Delivery]:
     return [one.delivery for one in _readable(await store.outbox.read(conversation))]
 
 
-async def read_kept(store: Store, conversation: str, asker: str) -> list[Undelivered]:
-    """The kept deliveries to a person, oldest first."""
-    kept = _readable(await store.outbox.kept(conversation))
-    return [one for one in kept if one.delivery.asker == asker]
+async def read_held(store: Store, conversation: str, asker: str) -> list[Undelivered]:
+    """The held deliveries to a person, oldest first."""
+    held = _readable(await store.outbox.kept(conversation))
+    return [one for one in held if one.delivery.asker == asker]
 
 
 def _readable(stored: Iterable[bytes]) -> list[Undelivered]:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from msgspec import Raw
 from starlette.routing import BaseRoute
 
 from bot.agent.loop import Configuration
 from bot.agent.turn import ActingCall, ApprovalDecision
 from bot.channels import (
+    STOP,
     Accept,
     ButtonCard,
     DailyUse,
@@ -21,21 +23,16 @@ from bot.channels import (
     KeptSection,
     Reply,
 )
+from bot.commands import CANCELS, FORGETS, STOPS
 from bot.errors import StoreUnavailable
-from bot.pipeline.journal import Parked, TurnJournal
-from bot.pipeline.select import ParsedEvent
-from bot.safe_text.glyphs import invisible
 from bot.store import Erase, JournalledTurn, Lease
 from bot.telemetry.observed import ObservedStep
 from bot.transcript import Author, Message, Spending
 from toolset.tool import ToolError
 
 NOBODY_DECIDES = "rejected: nobody decides here about calls that act"
-NO_ACTIONS: Mapping[str, Accept | None] = MappingProxyType({})
-NOTHING_KEPT: Mapping[str, Erase] = MappingProxyType({})
 SILENT = "[silent]"  # what the model writes where nothing is to be sent; nobody ever sees it
-NO_STORES: Mapping[type[Any], Any] = MappingProxyType({})
-LINE_CHARACTERS = 200
+NOTHING: Mapping[Any, Any] = MappingProxyType({})
 AWAY = "the store cannot take this now: say that it was not done"
 
 
@@ -47,9 +44,37 @@ class TurnRequest(NamedTuple):
     author: Author
 
 
+class ParsedEvent(NamedTuple):
+    """An inbound event and the command that its whole text is, if it is one.
+
+    Attributes:
+        command: a row of the table in ``bot.pipeline.commands``.
+        kind: of the command, as ``bot.commands.STOPS``; empty for most.
+    """
+
+    event: InboundEvent
+    command: str | None
+    kind: str = ""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a message for the model."""
+        is_said = self.event.event == "message" and self.event.scheduled != "shown"
+        return is_said and self.command is None
+
+    @property
+    def is_stop(self) -> bool:
+        """Whether it ends the turn under way."""
+        return self.event.action == STOP or self.kind == STOPS
+
+    @property
+    def cancels(self) -> bool:
+        """Whether it leaves out the messages before it."""
+        return self.kind in (CANCELS, FORGETS)
+
+
 MakeStore = Callable[[TurnRequest], Any]
 Work = Callable[[], Awaitable[None]]
-NO_WORK: Mapping[int, Work] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +91,6 @@ class CommandContext:
 
 
 RunCommand = Callable[[CommandContext], Awaitable[Reply]]
-NO_COMMANDS: Mapping[str, RunCommand] = MappingProxyType({})
 
 
 class Outgoing(NamedTuple):
@@ -128,6 +152,9 @@ class AnsweredTurn(NamedTuple):
     model: str = ""
 
 
+AddToAnswer = Callable[[AnsweredTurn, Reply], Awaitable[Reply]]
+
+
 class CallingTurn(NamedTuple):
     """A turn that wants to make a call.
 
@@ -143,12 +170,19 @@ class CallingTurn(NamedTuple):
 
 
 class ParkedTurn(NamedTuple):
-    """A turn that waits for a decision about a call."""
+    """A turn that waits for a decision about a call.
+
+    Attributes:
+        card: asks for it (``bot.pipeline.journal.Parked``).
+        value: what the feature needs to read the answer.
+        events: that the turn answers.
+    """
 
     lease: Lease
     journalled: JournalledTurn
-    journal: TurnJournal
-    parked: Parked
+    card: ButtonCard
+    value: Raw
+    events: Sequence[InboundEvent]
 
 
 def rejected(call_id: str, reason: str) -> ApprovalDecision:
@@ -156,48 +190,12 @@ def rejected(call_id: str, reason: str) -> ApprovalDecision:
     return ApprovalDecision(call_id, approved=False, arguments={}, reason=reason)
 
 
-class Feature:
-    """Something that people can do: a folder of ``bot/features``.
+class Limits:
+    """Limits what is answered, and counts what it costs. One feature at most is this too; as it
+    stands here, nothing is limited.
 
-    It overrides the hooks that it needs; one that it leaves as it is is never called for it. Every
-    hook that waits raises ``StoreUnavailable`` if the store does not answer.
-
-    Attributes:
-        actions: of its buttons, each with what takes a press, in one request to the store and
-            before the platform gets its answer; None: the press is left to the inbox.
-        commands: what runs each; their words are in the table ``words`` of ``texts.toml``, with a
-            kind where it has one (``bot.commands``).
-        unrecorded: those of them that leave nothing in the history, which in a group is for
-            everybody.
-        kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),
-            each with what deletes it.
-        purged, erased: kinds of keys of a conversation that go with its history, or with all of it.
-        shown: those of ``kept`` whose entries begin with a conversation that shows what is kept.
-        after_tools: ``after_answer`` is called where a turn holds a call of one of these tools;
-            without any, after each answer.
-        tool_stores: what the feature's tools may keep for the asker of a turn, by the class by
-            which they ask for it (``toolset.tool.ToolContext.store``), each with its maker; None
-            where the asker may keep nothing. It is made at the first call that asks.
-        routes: of the web server, behind the guard of the page; whoever may read the page may ask
-            them.
-        every: work that is done every so many seconds, by one of all processes, which has as long
-            for it; work of each process is a ``run``.
+    Every method that waits raises ``StoreUnavailable`` if the store does not answer.
     """
-
-    actions: Mapping[str, Accept | None] = NO_ACTIONS
-    commands: Mapping[str, RunCommand] = NO_COMMANDS
-    unrecorded: Collection[str] = ()
-    kept: Mapping[str, Erase] = NOTHING_KEPT
-    shown: Collection[str] = ()
-    purged: Collection[str] = ()
-    erased: Collection[str] = ()
-    after_tools: Collection[str] = ()
-    tool_stores: Mapping[type[Any], MakeStore] = NO_STORES
-    routes: Sequence[BaseRoute] = ()
-    every: Mapping[int, Work] = NO_WORK
-
-    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
-        """Begin to read what a turn for this author needs, with the request that opens it."""
 
     async def admit(
         self, conversation: str, turn_id: str, batch: Sequence[ParsedEvent], result: TurnResult
@@ -217,16 +215,83 @@ class Feature:
         """How many tokens an admitted turn should cost at most; None if that does not matter."""
         return None
 
-    def after_response(self, conversation: str, spending: Spending) -> None:
-        """Note what a response of a model has cost. Never raises."""
+    def spend(self, conversation: str, spending: Spending) -> None:
+        """Count what a response of a model has cost. Never raises."""
 
     async def may_use(self, use: DailyUse) -> bool:
-        """Whether somebody may use what has a limit a day."""
+        """Whether somebody may use what has a limit a day; a use is counted."""
         return True
 
-    def help(self, conversation: str, language: str) -> str:
-        """A line of the answer to /help that depends on the conversation; may be empty. Other lines
-        are the table ``help`` of ``texts.toml``."""
+
+class Decisions:
+    """Decides about calls that act. One feature at most is this too; as it stands here, none is
+    made."""
+
+    async def may_call(self, turn: CallingTurn, acting: ActingCall) -> ApprovalDecision:
+        """Decide about a call.
+
+        Raises:
+            TurnParked: the step ``PARKED`` is recorded, and the turn waits.
+        """
+        return rejected(acting.call.id, NOBODY_DECIDES)
+
+    async def read_decision(self, turn: ParkedTurn) -> ApprovalDecision | None:
+        """Read what has come in while the turn waits.
+
+        Returns:
+            The decision; None where the step ``DECIDED`` is recorded already.
+
+        Raises:
+            TurnParked: nothing of that decides.
+        """
+        return rejected(turn.card.call_id, NOBODY_DECIDES)
+
+
+class Feature:
+    """Something that people can do: a folder of ``bot/features``.
+
+    It overrides the hooks that it needs; one that it leaves as it is is never called for it. Every
+    hook that waits raises ``StoreUnavailable`` if the store does not answer.
+
+    Attributes:
+        actions: of its buttons, each with what takes a press, in one request to the store and
+            before the platform gets its answer; None: the press is left to the inbox.
+        commands: what runs each; their words are in the table ``words`` of ``texts.toml``, with a
+            kind where it has one (``bot.commands``).
+        unrecorded: those of them that leave nothing in the history, which in a group is for
+            everybody.
+        kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),
+            each with what deletes it.
+        purged, erased: kinds of keys of a conversation that go with its history, or with all of it.
+        shown: those of ``kept`` whose entries begin with a conversation that shows what is kept.
+        after_calls: of these tools, each with what adds to the answer of a turn that called it.
+        tool_stores: what the feature's tools may keep for the asker of a turn, by the class by
+            which they ask for it (``toolset.tool.ToolContext.store``), each with its maker; None
+            where the asker may keep nothing. It is made at the first call that asks.
+        routes: of the web server, behind the guard of the page; whoever may read the page may ask
+            them.
+        every: work that is done every so many seconds, by one of all processes, which has as long
+            for it; work of each process is a ``run``.
+    """
+
+    actions: Mapping[str, Accept | None] = NOTHING
+    commands: Mapping[str, RunCommand] = NOTHING
+    unrecorded: Collection[str] = ()
+    kept: Mapping[str, Erase] = NOTHING
+    shown: Collection[str] = ()
+    purged: Collection[str] = ()
+    erased: Collection[str] = ()
+    after_calls: Mapping[str, AddToAnswer] = NOTHING
+    tool_stores: Mapping[type[Any], MakeStore] = NOTHING
+    routes: Sequence[BaseRoute] = ()
+    every: Mapping[int, Work] = NOTHING
+
+    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
+        """Begin to read what a turn for this author needs, with the request that opens it."""
+
+    def add_line(self, key: str, conversation: str, event: InboundEvent) -> str:
+        """A line below a sentence of the catalogue, the answer to /help or one that greets; may be
+        empty. Other lines of /help are the table ``help`` of ``texts.toml``."""
         return ""
 
     async def overhear(self, conversation: str, event: InboundEvent) -> bool:
@@ -243,10 +308,6 @@ class Feature:
     async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> Message | None:
         """A message before those that a turn answers; it is not stored."""
         return None
-
-    def greeting(self, key: str, event: InboundEvent) -> str:
-        """A line below the sentence ``key`` of the catalogue, which greets; may be empty."""
-        return ""
 
     async def overheard(self, conversation: str) -> list[Message]:
         """What the feature keeps of messages that do not call the bot, oldest first, without
@@ -320,7 +381,7 @@ class Feature:
         """Note a step of a turn, before the next one is taken; never raises."""
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
-        """The answer with what the turn's messages have brought about."""
+        """The answer with what the feature adds to each; see also ``after_calls``."""
         return reply
 
     async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
@@ -328,14 +389,14 @@ class Feature:
         no longer needed; a time (ms of the store's clock) before which it is not to be sent."""
         return delivery
 
-    def keeps(self, conversation: str, delivery: Delivery) -> bool:
-        """Whether a delivery that could only be sent by a press is kept (``Outbox.keep_head``), as
+    def holds(self, conversation: str, delivery: Delivery) -> bool:
+        """Whether a delivery that could only be sent by a press is held (``Outbox.keep_head``), as
         the feature has it brought by another one; else it becomes a dead letter."""
         return False
 
-    async def with_kept(self, conversation: str, delivery: Delivery) -> Delivery | None:
+    async def with_held(self, conversation: str, delivery: Delivery) -> Delivery | None:
         """A delivery as it is sent now, with what it ``brings``; None if that is gone. It is asked
-        at each attempt where something is kept, and nothing of it is stored."""
+        at each attempt where something is held, and nothing of it is stored."""
         return delivery
 
     async def while_waiting(
@@ -398,23 +459,6 @@ class Feature:
         """
         return None
 
-    async def may_call(self, turn: CallingTurn, acting: ActingCall) -> ApprovalDecision:
-        """Decide about a call that acts. One feature at most is in charge of that.
-
-        Raises:
-            TurnParked: the step ``PARKED`` is recorded, and the turn waits.
-        """
-        return rejected(acting.call.id, NOBODY_DECIDES)
-
-    async def while_parked(self, turn: ParkedTurn) -> None:
-        """Read what has come in while the turn waits, and record a decision (``DECIDED``); for the
-        feature in charge of calls.
-
-        Raises:
-            TurnParked: nothing of that decides.
-        """
-        raise NotImplementedError
-
     async def after_turn(
         self, conversation: str, event: InboundEvent, *, failed: bool
     ) -> Reply | None:
@@ -448,12 +492,3 @@ async def store_errors_for_model() -> AsyncIterator[None]:
         yield
     except StoreUnavailable as error:
         raise ToolError(AWAY) from error
-
-
-def one_line(text: str) -> str:
-    """The text with single spaces and without invisible characters."""
-    spaced = " ".join(text.split())[:LINE_CHARACTERS]
-    hidden = invisible(spaced)
-    return "".join(
-        letter for index, letter in enumerate(spaced) if index not in hidden or letter == " "
-    ).strip()

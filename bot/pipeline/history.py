@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import structlog
 from msgspec.structs import replace
 
+from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
 from bot.providers import TOKEN_BYTES
 from bot.store import Lease, Store, StoredHistory
@@ -101,7 +102,8 @@ class HistoryWindow:
         """Tell features, as no turn waits any more, that the turns nearly fill a request."""
         if conversation in self._grown:
             self._grown.discard(conversation)
-            self._features.history_grown(conversation, self._bytes)
+            for note in self._features.hooks(Feature.history_grown):
+                note(conversation, self._bytes)
 
     @property
     def _bytes(self) -> int:

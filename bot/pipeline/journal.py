@@ -65,10 +65,6 @@ class TurnJournal:
         """The events that the turn began with, and those that have joined it."""
         return [*self.events, *(step for step in self.steps if isinstance(step, InboundEvent))]
 
-    def ids_of(self, author_id: str) -> set[str]:
-        """Ids of the messages by this author that the turn answers."""
-        return {event.message.id for event in self.all_events if event.author_id == author_id}
-
 
 def read_entries(entries: Iterable[Entry]) -> TurnJournal:
     """Decode a journal's entries.

@@ -17,10 +17,10 @@ from bot.channels import InboundEvent
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.pipeline.deliver import read_undelivered
+from bot.pipeline.feature import Feature, ParsedEvent
 from bot.pipeline.history import rewrite
 from bot.pipeline.journal import newest_address, read_event
 from bot.pipeline.select import (
-    ParsedEvent,
     belongs,
     count_of_one_turn,
     parse,
@@ -163,7 +163,7 @@ class InboundMessages:
         if not edits:
             return
         # Features may need the history as it was.
-        await self._services.features.change(self._lease, edits, events)
+        await self._services.features.each(Feature.change, self._lease, edits, events)
         await rewrite(
             self._services.store, self._lease, lambda messages: apply_changes(messages, edits)
         )
@@ -178,8 +178,12 @@ class InboundMessages:
         conversation = self._lease.conversation
         enriched = await self._channel.enrich(conversation, events, is_new=is_new)
         before = [event.message for event in (*self.received, *enriched)]
-        add = self._services.features.receive
-        received = [await add(conversation, event, before) for event in enriched]
+        received = []
+        for event in enriched:
+            if event.quotes or event.group:
+                for add_to in self._services.features.hooks(Feature.receive):
+                    event = await add_to(conversation, event, before)
+            received.append(event)
         self.received += received
         belongings, index_s = self._services.store.belongings, _index_s(self._services)
         for person, entry in _entries_of(conversation, received):
@@ -223,7 +227,7 @@ class InboundMessages:
             if entry.kind == ARRIVAL and one.event.message.id not in self.decisions:
                 messages.append(one.event)
         if messages and not any(one.is_stop for _, one in joining):
-            admit = self._services.features.admit_joining
+            admit = self._services.features.limits.admit_joining
             number = await admit(self._lease.conversation, self._turn_id, messages)
             later = {event.message.id for event in messages[number:]}
             joining = [each for each in joining if each[1].event.message.id not in later]

@@ -15,15 +15,16 @@ from bot.agent.loop import Agent
 from bot.channels import Channel
 from bot.commands import SpokenCommands
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable, TurnParked
+from bot.pipeline.alerts import Alerts
 from bot.pipeline.deliver import OutboxRelay, Progress
 from bot.pipeline.feature import Feature
-from bot.pipeline.features import Features
 from bot.pipeline.history import READ_TURNS, HistoryWindow
+from bot.pipeline.interrupts import RunningTurns
 from bot.pipeline.services import (
-    Alerts,
+    NO_DECISIONS,
     ConversationSettings,
+    Features,
     FindModel,
-    RunningTurns,
     Services,
     Start,
 )
@@ -119,7 +120,8 @@ class ConversationRunner:
         turn_id = "" if self.closing else new_id("turn")
         if author and (channel := self.services.channel(conversation)) is not None:
             channel.prefetch(conversation, author)
-            self.services.features.prefetch(turn_id, conversation, author)
+            for prefetch in self.services.features.hooks(Feature.prefetch):
+                prefetch(turn_id, conversation, author)
         return await self._store.journal.open(conversation, turn_id, READ_TURNS)
 
     async def _release(self, lease: Lease, wakeup: NextWakeup) -> bool:
@@ -234,6 +236,6 @@ def build(
 def _refuse_undecided(features: Features, tools: ToolMap) -> None:
     """Refuse tools that act where nobody would be asked; later ones are never called."""
     acting = [name for name, tool in tools.items() if tool.definition.risk == "high"]
-    if acting and features.deciding is None:
+    if acting and features.decisions is NO_DECISIONS:
         fix = "switch them off, or list one that does in bot/features/registry.py"
         raise SettingsError("tools", f"{', '.join(acting)} act, and no feature decides; {fix}")

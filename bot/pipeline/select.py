@@ -7,13 +7,14 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from msgspec.structs import replace
 
 from bot.agent.turn import with_edit
-from bot.channels import STOP, InboundEvent
-from bot.commands import CANCELS, FORGETS, STOPS, SpokenCommands
+from bot.channels import InboundEvent
+from bot.commands import FORGETS, SpokenCommands
+from bot.pipeline.feature import ParsedEvent
 from bot.telemetry.observed import OBSERVER, EventTaken, EventUse
 from bot.transcript import Message
 
@@ -22,43 +23,12 @@ ALBUM_WAIT_S = 2.0
 ALBUM_POLL_S = 0.2
 SLASHES = ("/", "／")
 
-# A row of the table in bot.pipeline.commands.
-Command = str
-
 # Stored values of ``InboundEvent.event``:
 CANNED: Final = "canned"
 CONVERSATION_DELETED: Final = "left"
 
 # In place of messages that a full inbox did not take.
 LEFT_OUT: Final = "apology.left_out"
-
-
-class ParsedEvent(NamedTuple):
-    """An inbound event and the command that its whole text is, if it is one.
-
-    Attributes:
-        kind: of the command, as ``bot.commands.STOPS``; empty for most.
-    """
-
-    event: InboundEvent
-    command: Command | None
-    kind: str = ""
-
-    @property
-    def is_text(self) -> bool:
-        """Whether it is a message for the model."""
-        is_said = self.event.event == "message" and self.event.scheduled != "shown"
-        return is_said and self.command is None
-
-    @property
-    def is_stop(self) -> bool:
-        """Whether it ends the turn under way."""
-        return self.event.action == STOP or self.kind == STOPS
-
-    @property
-    def cancels(self) -> bool:
-        """Whether it leaves out the messages before it."""
-        return self.kind in (CANCELS, FORGETS)
 
 
 def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
@@ -96,7 +66,7 @@ class Triage:
 
     messages: list[InboundEvent] = field(default_factory=list)
     edited: dict[str, Message | None] = field(default_factory=dict)
-    commands: list[tuple[Command, InboundEvent]] = field(default_factory=list)
+    commands: list[tuple[str, InboundEvent]] = field(default_factory=list)
     canned: list[InboundEvent] = field(default_factory=list)
     presses: list[InboundEvent] = field(default_factory=list)
     shown: list[InboundEvent] = field(default_factory=list)

@@ -1,31 +1,40 @@
-"""What the stages of the pipeline share: store, channels, texts and settings, notices to the
-operator, and messages between processes that interrupt a turn."""
+"""What the stages of the pipeline share: store, channels, texts and settings, and the features,
+whose hooks they call."""
 
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
-import structlog
-from msgspec import Struct
-from msgspec.json import Decoder
+from starlette.routing import BaseRoute
 
 from bot.agent.turn import NOBODY
-from bot.channels import Channel, Delivery, InboundEvent, Reply
+from bot.channels import Accept, Channel, InboundEvent, KeptSection, Reply
 from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
-from bot.errors import StoreUnavailable
-from bot.pipeline.features import Features
+from bot.pipeline.alerts import Alerts
+from bot.pipeline.feature import (
+    AddToAnswer,
+    Decisions,
+    Feature,
+    Limits,
+    MakeStore,
+    RunCommand,
+    TurnRequest,
+    TurnResult,
+    Work,
+)
 from bot.providers import Provider
 from bot.settings import Settings
-from bot.store import Lease, Store
-from bot.tasks import run_beside
+from bot.store import Erase, Lease, Store
 from bot.telemetry import Metrics
+from bot.telemetry.observed import OBSERVER, ObservedStep
 from bot.texts import Texts, language_for
-from bot.transcript import Message, channel_of, encode
+from bot.transcript import Message, channel_of
+from toolset.stores import FindStore
 from toolset.tool_map import ToolMap
 
 # Tells this process's worker of a conversation that is due, and the id of the person who waits for
@@ -34,20 +43,12 @@ Start = Callable[[str, str], None]
 # A model by its name, with its fallbacks after it, and the variable that names them; raises
 # SettingsError.
 FindModel = Callable[[tuple[str, ...], str], Provider]
+P = ParamSpec("P")
+R = TypeVar("R")
 UTC = Days("UTC")
-log = structlog.stdlib.get_logger(__name__)
-# Failures of turns that only the operator can fix: the cause of the alert, by the key of the
-# apology.
-ALARMING: Mapping[str, str] = {
-    "key_refused": "key_refused",
-    "model_unknown": "model_unknown",
-    "model_unfit": "model_unfit",
-    "rate_limited": "rate_limited",
-    "credit_used_up": "rate_limited",
-}
-TOPIC = "turns"  # of messages between processes, which are an ``Interrupt`` each
-LISTEN_AGAIN_S = 1.0
-MISSED_S = 5.0
+NO_LIMITS = Limits()
+NO_DECISIONS = Decisions()
+HOOKS = {name: hook for name, hook in vars(Feature).items() if callable(hook) and name[0] != "_"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,132 @@ class ConversationSettings:
         )
 
 
+class Features:
+    """All features, in the order of their registry; a hook that none has costs nothing.
+
+    Attributes:
+        limits: the feature in charge of them.
+        decisions: the feature in charge of calls that act.
+    """
+
+    def __init__(self) -> None:
+        self.limits = NO_LIMITS
+        self.decisions = NO_DECISIONS
+        self.actions: dict[str, Accept | None] = {}
+        self.commands: dict[str, RunCommand] = {}
+        self.kept: dict[str, Erase] = {}
+        self.shown: set[str] = set()
+        self.purged: set[str] = set()
+        self.erased: set[str] = set()
+        self.unrecorded: set[str] = set()
+        self.routes: list[BaseRoute] = []
+        self.every: list[tuple[str, int, Work]] = []
+        self.after_calls: dict[str, AddToAnswer] = {}
+        self._tool_stores: dict[type[Any], MakeStore] = {}
+        self._by_hook: dict[object, list[Any]] = {hook: [] for hook in HOOKS.values()}
+
+    def install(self, features: Iterable[Feature]) -> None:
+        """Take features in; what they need to be made may hold this list already."""
+        for feature in features:
+            self.actions.update(feature.actions)
+            self.commands.update(feature.commands)
+            self.kept.update(feature.kept)
+            self.shown.update(feature.shown)
+            self.purged.update(feature.purged)
+            self.erased.update((*feature.purged, *feature.erased))
+            self.after_calls.update(feature.after_calls)
+            self._tool_stores.update(feature.tool_stores)
+            self.unrecorded.update(feature.unrecorded)
+            self.routes += feature.routes
+            for seconds, work in feature.every.items():
+                self.every.append((f"{type(feature).__name__} {seconds}", seconds, work))
+            if isinstance(feature, Limits):
+                if self.limits is not NO_LIMITS:
+                    raise ValueError("two features limit what is answered")
+                self.limits = feature
+            if isinstance(feature, Decisions):
+                if self.decisions is not NO_DECISIONS:
+                    raise ValueError("two features decide about calls")
+                self.decisions = feature
+            for name, hook in HOOKS.items():
+                if getattr(type(feature), name) is not hook:
+                    self._by_hook[hook].append(getattr(feature, name))
+
+    def hooks(self, hook: Callable[Concatenate[Feature, P], R]) -> list[Callable[P, R]]:
+        """This hook of all features that override it."""
+        return self._by_hook[hook]
+
+    async def each(
+        self,
+        hook: Callable[Concatenate[Feature, P], Awaitable[R]],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> list[R]:
+        """Call this hook of all features that override it, one after the other."""
+        return [await call(*args, **kwargs) for call in self.hooks(hook)]
+
+    def find_store(self, request: TurnRequest) -> FindStore:
+        """What a turn's tools ask for their stores, see ``Feature.tool_stores``; each is made once
+        for the turn."""
+        made: dict[type[Any], Any] = {}
+
+        def find(kind: type[Any]) -> Any:
+            if kind not in made and kind in self._tool_stores:
+                made[kind] = self._tool_stores[kind](request)
+            return made.get(kind)
+
+        return find
+
+    def start_observing(self, conversation: str, turn_id: str) -> None:
+        """Have features observe what is done from now on in this context."""
+        if observers := self.hooks(Feature.observe):
+
+            def observe(step: ObservedStep) -> None:
+                for observer in observers:
+                    observer(conversation, turn_id, step)
+
+            OBSERVER.set(observe)
+
+    def announce(self, event: InboundEvent, refusal: str = "") -> Reply | None:
+        """See ``Feature.announce``."""
+        replies = (announce(event, refusal) for announce in self.hooks(Feature.announce))
+        return next(filter(None, replies), None)
+
+    async def answer_overheard(
+        self, conversation: str, events: Sequence[InboundEvent]
+    ) -> TurnResult:
+        """See ``Feature.answer_overheard``."""
+        for answer in self.hooks(Feature.answer_overheard):
+            if (result := await answer(conversation, events)) is not None:
+                return result
+        return TurnResult()
+
+    async def overheard(self, conversation: str) -> list[Message]:
+        """See ``Feature.overheard``."""
+        return [*chain(*await self.each(Feature.overheard, conversation))]
+
+    async def overview(self, conversation: str, event: InboundEvent) -> list[KeptSection]:
+        """See ``Feature.overview``. What all of them ask the store leaves together."""
+        asked = (overview(conversation, event) for overview in self.hooks(Feature.overview))
+        return list(filter(None, await asyncio.gather(*asked)))
+
+    async def delete_kept(
+        self, conversation: str, event: InboundEvent, action: str, key: str
+    ) -> bool:
+        """See ``Feature.delete_kept``."""
+        for delete in self.hooks(Feature.delete_kept):
+            if await delete(conversation, event, action, key):
+                return True
+        return False
+
+    async def aclose(self) -> None:
+        """See ``Feature.aclose``."""
+        await self.each(Feature.aclose)
+
+
+NO_FEATURES = Features()
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """What a turn needs besides the agent.
@@ -138,7 +265,8 @@ class Services:
             return event.address
         address = channel.validity(event.address).now
         if address != event.address and reply.keep != "if_free":
-            await self.features.address_expired(lease, event, private=reply.private)
+            private = reply.private
+            await self.features.each(Feature.address_expired, lease, event, private=private)
         return address
 
     async def with_names(self, conversation: str, messages: Sequence[Message]) -> list[Message]:
@@ -169,152 +297,3 @@ class Services:
     def time_zone(self, event: InboundEvent) -> str:
         """The author's time zone; the bot's if the author's is unknown."""
         return usable_zone((event.message.author or NOBODY).time_zone, self.defaults.time_zone)
-
-
-class Alerts:
-    """Sends alerts.
-
-    A notice goes into the outbox of a conversation of its own. So it survives a crash, is retried,
-    and is sent once even if several processes raise the alert.
-
-    Channels raise alerts too, so they are opened after this object. Before ``connect`` alerts go
-    only to the log.
-
-    Args:
-        language: of the notices.
-        recipient: ``slack:C…`` or ``line:U…``; empty: only the log.
-    """
-
-    def __init__(
-        self, store: Store, texts: Texts, days: Days, language: str, recipient: str = ""
-    ) -> None:
-        self._store = store
-        self._texts = texts
-        self._days = days
-        self._language = language
-        self._platform, _, self._recipient = recipient.partition(":")
-        self._channel: Channel | None = None
-        self._sent: tuple[str, set[str]] = ("", set())
-
-    def connect(self, channels: Mapping[str, Channel]) -> None:
-        """Send alerts through the operator's channel from now on, if it is one of these."""
-        self._channel = channels.get(self._platform)
-
-    async def notice(self, cause: str, detail: str = "", *, platform: str = "") -> None:
-        """Send an alert, unless its cause had one today. Never raises.
-
-        Args:
-            cause: a key of the catalogue's table ``alert``.
-            detail: for its sentence.
-            platform: the channel that fails; a notice that would go through it is only logged.
-        """
-        day = self._days.today
-        if self._sent[0] != day:
-            self._sent = (day, set())
-        name = f"notice_{day}_{cause}{f'_{platform}' if platform else ''}"
-        if name in self._sent[1]:
-            return
-        self._sent[1].add(name)
-        text = self._texts.get(f"alert.{cause}", self._language, platform=platform, detail=detail)
-        log.error("alert.raised", cause=cause, notice=text)
-        if self._channel is None or self._platform == platform:
-            return
-        # Nobody writes in this conversation, so a notice waits for no turn.
-        conversation = f"{self._platform}:notices:{self._recipient}"
-        try:
-            await self._store.outbox.post(
-                conversation, name, encode(Delivery(name, name, Reply(text)))
-            )
-        except StoreUnavailable as error:
-            self._sent[1].discard(name)
-            log.warning("alert.not_sent", alert=cause, cause=str(error))
-
-
-class Interrupt(Struct, frozen=True):
-    """An event in a conversation's inbox concerns the turn under way.
-
-    Attributes:
-        message_id: the message that it edits or, if ``is_unsent``, takes back; empty: it stops the
-            turn.
-    """
-
-    conversation: str
-    event_id: str
-    message_id: str = ""
-    is_unsent: bool = False
-
-
-_decode = Decoder(Interrupt).decode
-
-
-@dataclass(slots=True)
-class Run:
-    """A turn under way.
-
-    Attributes:
-        change: ends the turn's request to the model if the change concerns it.
-        stopped: why the time limit is over.
-    """
-
-    limit: asyncio.Timeout
-    change: Callable[[Interrupt], None]
-    stopped: bool = False
-
-
-class RunningTurns:
-    """Interrupts the turns of this process: a stop ends one, by its time limit; a change of a
-    message restarts its request."""
-
-    def __init__(self, store: Store) -> None:
-        self._live = store.live
-        self._runs: dict[str, Run] = {}
-        self._missed: dict[str, float] = {}  # when an interrupt found no turn
-
-    @contextmanager
-    def track(
-        self, conversation: str, limit: asyncio.Timeout, change: Callable[[Interrupt], None]
-    ) -> Iterator[Run]:
-        """While the context is open, a stop makes the limit expire, and a change calls
-        ``change``."""
-        run = self._runs[conversation] = Run(limit, change)
-        try:
-            yield run
-        finally:
-            del self._runs[conversation]
-
-    def interrupt(self, interrupt: Interrupt) -> None:
-        """Tell the conversation's turn, if one is under way here and has not ended already."""
-        run = self._runs.get(interrupt.conversation)
-        if run is None:
-            self._note_missed(interrupt.conversation)
-        elif interrupt.message_id:
-            run.change(interrupt)
-        elif not run.stopped and not run.limit.expired():
-            run.stopped = True
-            run.limit.reschedule(asyncio.get_running_loop().time())
-
-    def take_missed(self, conversation: str) -> bool:
-        """Whether something came just before the conversation's turn was tracked; its inbox holds
-        it."""
-        return self._missed.pop(conversation, None) is not None
-
-    def _note_missed(self, conversation: str) -> None:
-        now = time.monotonic()
-        _ = self._missed.pop(conversation, None)
-        self._missed[conversation] = now  # the newest is the last
-        while now - self._missed[oldest := next(iter(self._missed))] >= MISSED_S:
-            del self._missed[oldest]
-
-    @asynccontextmanager
-    async def listen(self) -> AsyncIterator[None]:
-        """While the context is open, obey what any process publishes under ``TOPIC``."""
-        async with run_beside(self._listen()):
-            yield
-
-    async def _listen(self) -> None:
-        while True:
-            with suppress(StoreUnavailable):
-                async with self._live.subscribe(TOPIC) as messages:
-                    async for message in messages:
-                        self.interrupt(_decode(message))
-            await asyncio.sleep(LISTEN_AGAIN_S)

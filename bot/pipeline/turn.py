@@ -13,22 +13,23 @@ import structlog
 from msgspec.structs import replace
 
 from bot.agent.loop import Agent
-from bot.channels import Channel, Delivery, InboundEvent, Reply
+from bot.channels import Delivery, InboundEvent, Reply
 from bot.clock import now_ms
 from bot.commands import FORGETS
 from bot.errors import LeaseLost, MessagesChanged, StoreUnavailable, TurnParked
-from bot.pipeline.answer import Answerer, Attempt, own_message
+from bot.pipeline.answer import Answerer, Attempt, own_message, while_waiting
 from bot.pipeline.commands import Commands
 from bot.pipeline.deliver import empty_reply
 from bot.pipeline.feature import (
-    NOBODY_DECIDES,
     CommandContext,
+    Feature,
     Outgoing,
     ParkedTurn,
+    ParsedEvent,
     TurnResult,
-    rejected,
 )
 from bot.pipeline.history import KEEP_TURNS, HistoryWindow, encode_turn
+from bot.pipeline.interrupts import RunningTurns
 from bot.pipeline.journal import (
     DECIDED,
     Step,
@@ -40,8 +41,8 @@ from bot.pipeline.journal import (
     readable_events,
 )
 from bot.pipeline.prepare import InboundMessages, index
-from bot.pipeline.select import ParsedEvent, parse, triage
-from bot.pipeline.services import RunningTurns, Services
+from bot.pipeline.select import parse, triage
+from bot.pipeline.services import Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import span
 from bot.telemetry.observed import OBSERVER, EventTaken
@@ -99,8 +100,7 @@ class TurnRunner:
         if journalled.not_before:
             return journalled.not_before
         channel, features = self._services.channel(lease.conversation), self._services.features
-        if features.observers:
-            features.start_observing(lease.conversation, journalled.turn_id)
+        features.start_observing(lease.conversation, journalled.turn_id)
         if channel is None or journalled.starts > MAX_STARTS:
             reason = f"started {MAX_STARTS} times without getting on"
             if channel is None:
@@ -111,11 +111,15 @@ class TurnRunner:
             journal = read_entries(journalled.entries)
             # A turn goes on after the deliveries that come of these.
             if (parked := journal.parked) is not None:
-                await self._decide(ParkedTurn(lease, journalled, journal, parked), channel)
+                parked_turn = ParkedTurn(
+                    lease, journalled, parked.card, parked.value, journal.all_events
+                )
+                await self._decide(parked_turn)
                 return None
-            is_changed = not journal.steps and any(event.is_change for event in journal.events)
-            if is_changed and await features.begin_with_changes(lease, journal.events):
-                return None
+            if not journal.steps and any(event.is_change for event in journal.events):
+                for go_on in features.hooks(Feature.begin_with_changes):
+                    if await go_on(lease, journal.events):
+                        return None
             events, turn_id = journal.all_events, journalled.turn_id
             inbound = InboundMessages(self._services, lease, events, turn_id)
             attempt = Attempt(lease, channel, journalled, inbound, quietly, self._agent)
@@ -178,29 +182,27 @@ class TurnRunner:
         """Tell features what has become of their tasks among the events."""
         for event in events:
             if event.scheduled == "task":
-                for reply in await self._services.features.after_turn(
-                    conversation, event, failed=failed
+                for reply in await self._services.features.each(
+                    Feature.after_turn, conversation, event, failed=failed
                 ):
-                    result.say(reply, event.address)
+                    if reply:
+                        result.say(reply, event.address)
 
-    async def _decide(self, turn: ParkedTurn, channel: Channel) -> None:
+    async def _decide(self, turn: ParkedTurn) -> None:
         """Have the answers to the open question read. Commands of other people run meanwhile."""
-        lease, card = turn.lease, turn.parked.card
-        if (feature := self._services.features.deciding) is None:
-            decided = encode(rejected(card.call_id, NOBODY_DECIDES))
-            await self._store.journal.record(lease, DECIDED, decided)
-            return
+        lease, features = turn.lease, self._services.features
         try:
-            await feature.while_parked(turn)
+            if decided := await features.decisions.read_decision(turn):
+                await self._store.journal.record(lease, DECIDED, encode(decided))
         except TurnParked as waiting:
             inbox = await read_waiting(self._store, lease.conversation)
             if unsent := {event.target for event in inbox if event.event == "unsent"}:
                 # The turn reads after the question that they are taken back.
-                await self._services.features.change(lease, dict.fromkeys(unsent))
+                await features.each(Feature.change, lease, dict.fromkeys(unsent), ())
             known = waiting.known - await self._run_others_commands(turn)
             until = waiting.until
             if known:
-                next_s = await self._services.features.while_waiting(lease, parked=turn)
+                next_s = await while_waiting(self._services, lease, parked=turn)
                 if next_s is not None:
                     now = await self._store.now_ms(lease.conversation)
                     until = min(until, now + round(next_s * 1000) + 1)
@@ -213,7 +215,7 @@ class TurnRunner:
         Returns:
             The number of inbox entries that are done.
         """
-        lease, asker_id, done = turn.lease, turn.parked.card.asker_id, set[bytes]()
+        lease, asker_id, done = turn.lease, turn.card.asker_id, set[bytes]()
         waiting = readable(await self._store.inbox.read(lease.conversation))
         for entry, event in waiting:
             may_answer = asker_id and event.author_id == asker_id and not event.unmentioned
@@ -239,7 +241,7 @@ class TurnRunner:
         """Run a command, or have a message answered, and leave the turn under way as it is."""
         event, command, _ = parsed
         features, result = self._services.features, TurnResult()
-        if await features.admit(lease.conversation, turn_id, [parsed], result):
+        if await features.limits.admit(lease.conversation, turn_id, [parsed], result):
             if command:
                 context = CommandContext(lease, event, ends_turn=False)
                 result.say(await self._commands.run(command, context), event.address)
@@ -323,7 +325,7 @@ class TurnRunner:
         if found.left or found.edited or found.commands:
             attempt.history_changed = True
         for event in found.left:
-            await self._services.features.leave(lease, event)
+            await self._services.features.each(Feature.leave, lease, event)
         await attempt.inbound.change_history([event for event, *_ in batch], found.edited)
         tasks = [event for event in found.messages if event.scheduled]
         for event in found.shown + tasks:
@@ -336,7 +338,7 @@ class TurnRunner:
         enrich = attempt.channel.enrich
         if found.canned:
             for event in await enrich(lease.conversation, found.canned, is_new=False):
-                sentence = self._commands.sentence(event.target, event)
+                sentence = self._commands.sentence(event.target, lease.conversation, event)
                 result.say(sentence, event.address)
         if found.presses:
             for event in await enrich(lease.conversation, found.presses, is_new=False):
@@ -346,7 +348,10 @@ class TurnRunner:
             (last,) = await enrich(lease.conversation, found.superseded[-1:], is_new=False)
             result.messages += tuple(event.message for event in found.superseded)
             if not found.commands:
-                result.say(self._commands.sentence("apology.stopped", last), last.address)
+                result.say(
+                    self._commands.sentence("apology.stopped", lease.conversation, last),
+                    last.address,
+                )
         for command, event in found.commands:
             reply = await self._commands.run(
                 command, CommandContext(lease, event, bool(found.superseded))
@@ -370,8 +375,8 @@ class TurnRunner:
         if attempt.journalled.is_reopened:
             # The turn's messages have been admitted, and an edit is no message.
             return batch
-        conversation, admit = attempt.lease.conversation, self._services.features.admit
-        admitted = await admit(conversation, attempt.turn_id, batch, result)
+        conversation, limits = attempt.lease.conversation, self._services.features.limits
+        admitted = list(await limits.admit(conversation, attempt.turn_id, batch, result))
         if observe := OBSERVER.get():
             for one in batch:
                 if one not in admitted:

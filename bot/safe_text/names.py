@@ -7,7 +7,7 @@ import re
 import unicodedata
 
 from bot.safe_text.arguments import OURS, QUOTES
-from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN, isolate_rtl, without_invisible
+from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN, invisible, isolate_rtl, without_invisible
 
 CAP = 50  # characters
 # Characters that separate or enclose a name where it is shown: commas, brackets, quotes, code and
@@ -34,6 +34,7 @@ def isolated_name(name: str) -> str:
 
 # These quote, format, or begin an argument; a space stands for each.
 MARKS = dict.fromkeys(map(ord, {*'"`*~[]<>|\\「」『』【】《》〈〉«»‹›', *OURS, *QUOTES}), " ")
+LINE = 200  # characters of a line
 SOURCE = 4  # characters that are read for each that is shown
 
 
@@ -60,3 +61,12 @@ def json_line(text: str, cap: int) -> str:
 def _line(text: str, cap: int) -> str:
     line = " ".join(text.split())
     return line if len(line) <= cap else f"{line[: cap - 1]}…"
+
+
+def one_line(text: str) -> str:
+    """The text with single spaces and without invisible characters."""
+    spaced = " ".join(text.split())[:LINE]
+    hidden = invisible(spaced)
+    return "".join(
+        letter for index, letter in enumerate(spaced) if index not in hidden or letter == " "
+    ).strip()

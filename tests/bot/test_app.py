@@ -7,7 +7,7 @@ from redis.asyncio import Redis
 
 from bot.app import check_format, check_limits
 from bot.errors import SettingsError
-from bot.pipeline.features import NO_FEATURES
+from bot.pipeline.services import NO_FEATURES
 from bot.settings import Settings, load
 from bot.store import FORMAT, Store
 from bot.store.keys import format_key

@@ -32,7 +32,6 @@ from bot.features.memory.feature import FEW, facts_message
 from bot.features.memory.store import Fact
 from bot.live_events import Answered, AnswerText, ToolStarted
 from bot.pipeline.commands import choice_in
-from bot.pipeline.feature import one_line
 from bot.pipeline.prepare import context_line
 from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
@@ -40,7 +39,7 @@ from bot.safe_text import arguments as disclosure
 from bot.safe_text import glyphs, names
 from bot.safe_text.addresses import keys_in
 from bot.safe_text.links import LinkFilter
-from bot.safe_text.names import quotable
+from bot.safe_text.names import one_line, quotable
 from bot.terminal import printable
 from bot.terminal.markdown import ChatMarkdown
 from bot.terminal.screen import Screen, call_text, result_text

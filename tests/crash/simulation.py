@@ -17,7 +17,7 @@ from bot.commands import SpokenCommands
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.features.approvals.answers import DECISIONS
 from bot.pipeline.accept import Intake
-from bot.pipeline.services import TOPIC
+from bot.pipeline.interrupts import TOPIC
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.store.leases import LEASE_MS

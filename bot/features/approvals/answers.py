@@ -10,8 +10,8 @@ from bot.channels import SAY, Channel, InboundEvent
 from bot.commands import bare, words_of
 from bot.features.approvals.questions import APPROVE, REJECT, Question
 from bot.features.approvals.settings import Config
-from bot.pipeline.feature import ParkedTurn, rejected
-from bot.pipeline.select import CONVERSATION_DELETED, ParsedEvent
+from bot.pipeline.feature import ParkedTurn, ParsedEvent, rejected
+from bot.pipeline.select import CONVERSATION_DELETED
 from bot.pipeline.services import Services
 from bot.store import InboxEntry, ShownQuestion
 from bot.transcript import channel_of
@@ -49,7 +49,7 @@ class Reading:
     def is_whole(self) -> bool:
         """Whether the question shows the whole call; elsewhere only a button approves it."""
         most = self.channel.abilities.most_rows
-        return not most or len(self.turn.parked.card.rows) <= most
+        return not most or len(self.turn.card.rows) <= most
 
     @property
     def shown(self) -> ShownQuestion | None:
@@ -86,7 +86,8 @@ class Reading:
         """Whether an event makes the question void: a stop, the end of the conversation, or a
         change of the request."""
         event = parsed.event
-        asked = self.turn.journal.ids_of(self.question.asker_id)
+        asker_id = self.question.asker_id
+        asked = {one.message.id for one in self.turn.events if one.author_id == asker_id}
         is_changed = event.is_change and event.target in asked
         return parsed.is_stop or event.event == CONVERSATION_DELETED or is_changed
 

@@ -20,7 +20,7 @@ from bot.features.approvals.questions import Question, card_of, sentence, with_r
 from bot.features.approvals.review import Reviewers, Vote
 from bot.features.approvals.rules import decide_at_once, decide_by_votes
 from bot.features.approvals.settings import Config
-from bot.pipeline.feature import CallingTurn, Feature, ParkedTurn, rejected
+from bot.pipeline.feature import CallingTurn, Decisions, Feature, ParkedTurn, rejected
 from bot.pipeline.journal import DECIDED, PARKED, Parked, readable
 from bot.pipeline.select import parse
 from bot.pipeline.services import Services
@@ -37,7 +37,7 @@ EXPIRED = "approval expired"
 OUTCOMES = {EXPIRED: "expired", CHANGED: "changed"}  # rows of the catalogue, by the reason of a no
 
 
-class Approvals(Feature):
+class Approvals(Feature, Decisions):
     """The feature (``bot.pipeline.feature.Feature``)."""
 
     actions = dict.fromkeys(DECISIONS)  # a turn reads them
@@ -108,12 +108,12 @@ class Approvals(Feature):
 
     async def _spend(self, conversation: str, asker: Author, model: str, usage: Usage) -> None:
         spending = Spending(model, usage, asker, 0, is_first=False)
-        self._services.features.after_response(conversation, spending)
+        self._services.features.limits.spend(conversation, spending)
 
-    async def while_parked(self, turn: ParkedTurn) -> None:
+    async def read_decision(self, turn: ParkedTurn) -> None:
         """Record the first decision in the inbox. Button presses of people who may not decide are
         refused."""
-        lease, question = turn.lease, decode(turn.parked.value, type=Question)
+        lease, question = turn.lease, decode(turn.value, type=Question)
         # The time is read before the inbox, which so holds whatever came in time.
         now = await self._store.now_ms(lease.conversation)
         inbox = await self._store.inbox.read(lease.conversation)
@@ -205,7 +205,7 @@ class Approvals(Feature):
         channel = self._services.channels[channel_of(conversation)]
         if parked is None or channel.abilities.expires:
             return None
-        card = parked.parked.card
+        card = parked.card
         for _, event in readable(await self._store.inbox.read(conversation)):
             is_others = event.group and event.author_id not in ("", card.asker_id)
             if not (is_others and is_addressed(event)):

@@ -110,7 +110,7 @@ class Background(DeletesBackground):
             author_id = kept.author.id if kept.author else ""
             await self._stored.change(conversation, author_id, body, edited)
 
-    def greeting(self, key: str, event: InboundEvent) -> str:
+    def add_line(self, key: str, conversation: str, event: InboundEvent) -> str:
         """What is kept of a group that the bot has just joined."""
         language, own = self._services.language(event), f"{key}_group_memory"
         return self._services.texts.sentences[language].get(own, "") if event.group else ""

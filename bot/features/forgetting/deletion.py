@@ -14,10 +14,12 @@ from bot.pipeline.deliver import (
     read_stored,
     read_undelivered,
 )
+from bot.pipeline.feature import Feature
 from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, rewrite
+from bot.pipeline.interrupts import TOPIC, Interrupt
 from bot.pipeline.journal import newest_address, read_event, read_waiting, readable, readable_events
 from bot.pipeline.select import CONVERSATION_DELETED
-from bot.pipeline.services import TOPIC, Interrupt, Services
+from bot.pipeline.services import Services
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, OWN, SHARED, Lease, entry_of, holds
 from bot.store.keys import person_of
 from bot.transcript import UNREADABLE, Message, channel_of, encode, without_quotes
@@ -193,7 +195,9 @@ class Deletion:
             await data.erase_person(person, self._features.kept)
         places = set(own)
         for one in own:
-            places |= {self._services.place(one), *self._features.places(one)}
+            places.add(self._services.place(one))
+            for places_of in self._features.hooks(Feature.places):
+                places.update(places_of(one))
         for place in sorted(places):
             await data.erase_place(place, self._features.kept)
         names = {author_id, *(one.rpartition(":")[2] for one in own)}
@@ -301,7 +305,8 @@ class Deletion:
 
     async def _forget_kept(self, conversation: str, kind: str, author_id: str) -> None:
         if kind == OWN or author_id:
-            await self._features.forget_in(conversation, None if kind == OWN else author_id)
+            whose = None if kind == OWN else author_id
+            await self._features.each(Feature.forget_in, conversation, whose)
 
     async def _withdraw_rung(self, lease: Lease, kind: str, author_ids: Collection[str]) -> None:
         """Delete reminders that have come and were not delivered yet."""

@@ -20,9 +20,10 @@ from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
 from bot.errors import ModelError
 from bot.features.interpreter.store import KIND, Languages
+from bot.pipeline.alerts import ALARMING
 from bot.pipeline.feature import SILENT, CommandContext, Feature, Outgoing, TurnResult
 from bot.pipeline.journal import readable
-from bot.pipeline.services import ALARMING, Services
+from bot.pipeline.services import Services
 from bot.safe_text.transcript import escaped_tags
 from bot.texts import LETTER, PLACEHOLDER
 from bot.transcript import Message, Spending, Text, new_id
@@ -67,11 +68,11 @@ class Interpreter(Feature):
         ids = tuple(event.message.id for event in events)
         return TurnResult((), replies, model, asker=asker, answers=ids)
 
-    def help(self, conversation: str, language: str) -> str:
-        """How to switch it on, where that is possible."""
-        if self._refusal(conversation):
+    def add_line(self, key: str, conversation: str, event: InboundEvent) -> str:
+        """In /help, how to switch it on where that is possible."""
+        if key != "command.help" or self._refusal(conversation):
             return ""
-        return self._services.texts.get("command.help_interpret", language)
+        return self._services.sentence("command.help_interpret", event)
 
     async def _switch_on(self, context: CommandContext) -> Reply:
         """Have every message of a group translated; without two languages, say how that is done."""
@@ -128,7 +129,7 @@ class Interpreter(Feature):
             return None
         author = event.message.author or NOBODY
         spending = Spending(response.model, response.usage, author, messages=1, is_first=True)
-        self._services.features.after_response(conversation, spending)
+        self._services.features.limits.spend(conversation, spending)
         text = response.message.text.strip()
         is_whole = text and response.stop_reason == "end_turn" and SILENT not in text
         if not is_whole or await self._is_taken_back(conversation, event):

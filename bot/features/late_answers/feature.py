@@ -136,7 +136,7 @@ class LateAnswers(Feature):
         """What a press has been found to fetch; see ``Fetches.choose``."""
         return await self._fetches.choose(conversation, delivery)
 
-    def keeps(self, conversation: str, delivery: Delivery) -> bool:
+    def holds(self, conversation: str, delivery: Delivery) -> bool:
         """Whether its asker can press a button for it. What answers no message, as a reminder,
         comes with the answer to the next one; a question of a routine would wait too long for
         that."""
@@ -145,7 +145,7 @@ class LateAnswers(Feature):
         is_kept = delivery.asker and is_awaited_there and delivery.reply.keep == "always"
         return bool(is_kept and channel and channel.abilities.expires)
 
-    async def with_kept(self, conversation: str, delivery: Delivery) -> Delivery | None:
+    async def with_held(self, conversation: str, delivery: Delivery) -> Delivery | None:
         """A press with the late answer that it brings; an answer with reminders, and with the
         button for late ones."""
         if fetch_of(delivery.reply):

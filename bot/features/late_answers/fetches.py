@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bot.channels import Button, ButtonCard, Delivery, InboundEvent, KeptDelivery, Reply
 from bot.commands import SpokenCommands
-from bot.pipeline.deliver import Undelivered, read_kept, read_outbox
+from bot.pipeline.deliver import Undelivered, read_held, read_outbox
 from bot.pipeline.journal import TurnJournal, read_entries, read_waiting
 from bot.pipeline.select import CANNED, parse
 from bot.pipeline.services import Services
@@ -127,7 +127,7 @@ class Fetches:
             StoreUnavailable: it cannot be read.
         """
         for conversation, delivery_id in delivery.brings:
-            kept = await read_kept(self._store, conversation, delivery.asker)
+            kept = await read_held(self._store, conversation, delivery.asker)
             unsent = await self._read_unsent(conversation)
             for one in kept:
                 if one.delivery.id == delivery_id and await self._is_wanted(
@@ -144,7 +144,7 @@ class Fetches:
         They stand above its own text, the oldest first; what has more than a text waits for a press
         of the button.
         """
-        kept = await read_kept(self._store, conversation, delivery.asker)
+        kept = await read_held(self._store, conversation, delivery.asker)
         brings, texts, room = list[KeptDelivery](), list[str](), MOST_BROUGHT
         for _, one in kept if delivery.reply.is_plain else ():
             is_reminder = one.reply.is_plain and not one.address
@@ -177,7 +177,7 @@ class Fetches:
     ) -> tuple[list[str], int]:
         """The ids of the asker's late answers that can be sent, oldest first, and the number of
         those whose turn is about to be reopened."""
-        kept = await read_kept(self._store, conversation, asker)
+        kept = await read_held(self._store, conversation, asker)
         unsent = await self._read_unsent(conversation)
         wanted, reopened = [], 0
         for one in kept:

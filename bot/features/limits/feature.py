@@ -15,8 +15,15 @@ from bot.errors import StoreUnavailable
 from bot.features.limits.budgets import OPERATORS, Budgets, Excess, Standing
 from bot.features.limits.sentences import Sentences
 from bot.features.limits.settings import Config
-from bot.pipeline.feature import CommandContext, Feature, TurnRequest, TurnResult
-from bot.pipeline.select import CANNED, CONVERSATION_DELETED, LEFT_OUT, ParsedEvent
+from bot.pipeline.feature import (
+    CommandContext,
+    Feature,
+    Limits,
+    ParsedEvent,
+    TurnRequest,
+    TurnResult,
+)
+from bot.pipeline.select import CANNED, CONVERSATION_DELETED, LEFT_OUT
 from bot.pipeline.services import Services
 from bot.store.keys import DAY_S, person_of
 from bot.transcript import Message, Spending, Text, channel_of, new_id
@@ -50,7 +57,7 @@ class ToolUses(Uses):
             raise ToolError(UNCOUNTED) from error
 
 
-class DailyLimits(Feature):
+class DailyLimits(Feature, Limits):
     """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services, config: Config) -> None:
@@ -117,7 +124,7 @@ class DailyLimits(Feature):
                 left.append(counter.token_limit - spent.tokens)
         return min(left, default=None)
 
-    def after_response(self, conversation: str, spending: Spending) -> None:
+    def spend(self, conversation: str, spending: Spending) -> None:
         """Count the tokens."""
         self._budgets.spend(conversation, spending)
 

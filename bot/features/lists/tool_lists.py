@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from bot.features.lists.store import StoredItem, StoredLists
-from bot.pipeline.feature import one_line, store_errors_for_model
+from bot.pipeline.feature import store_errors_for_model
+from bot.safe_text.names import one_line
 from toolset.tool import ToolError
 
 MOST_NAMES = 20  # other lists that a model reads of

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from bot.features.memory.store import FACTS, PersonFacts
-from bot.pipeline.feature import one_line, store_errors_for_model
+from bot.pipeline.feature import store_errors_for_model
+from bot.safe_text.names import one_line
 from toolset.titles import Words
 from toolset.tool import Risk, Tool, ToolContext, ToolError
 

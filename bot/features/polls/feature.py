@@ -35,7 +35,7 @@ class Polls(Feature):
         self.actions = {VOTE: Votes(services, self._polls)}
         self.kept = {KIND: self._polls.withdraw}
         self.shown = (KIND,)
-        self.after_tools = (TOOL,)
+        self.after_calls = {TOOL: self._add_poll}
         self.tool_stores = {ToolPolls: self._polls_of}
 
     def _polls_of(self, request: TurnRequest) -> ToolPolls | None:
@@ -52,7 +52,7 @@ class Polls(Feature):
         language = self._services.defaults.language
         return ToolPolls(self._polls, stored_in, request.author.id, language)
 
-    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
+    async def _add_poll(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with the poll that one of its calls has started."""
         for poll_id in started_in(turn.messages)[:1]:
             poll = await read_poll(self._polls, self._stored_in(turn.conversation), poll_id)

@@ -94,7 +94,7 @@ class Summaries(Feature):
         """A new summary, and the model that wrote it."""
         written = await self._summarizer.write(before.text if before else "", messages_of(older))
         spending = Spending(written.model, written.usage, NOBODY, messages=0, is_first=False)
-        self._features.after_response(conversation, spending)
+        self._features.limits.spend(conversation, spending)
         return summary_text(written), written.model
 
     async def _put(

@@ -14,7 +14,7 @@ from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
 from bot.errors import DeliverLater
 from bot.features.polls.poll import Poll
-from bot.pipeline.services import TOPIC
+from bot.pipeline.interrupts import TOPIC
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store

@@ -16,7 +16,7 @@ from bot.channels import Abilities, InboundEvent
 from bot.channels.inbound import STOP
 from bot.pipeline.answer import YOUNG_S
 from bot.pipeline.history import read_history
-from bot.pipeline.services import TOPIC, Interrupt, RunningTurns
+from bot.pipeline.interrupts import TOPIC, Interrupt, RunningTurns
 from bot.providers import Restarted, TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -229,7 +229,7 @@ async def test_a_stop_that_found_no_turn_is_forgotten_after_a_while(
         True,
         False,
     ]
-    monkeypatch.setattr("bot.pipeline.services.MISSED_S", 1e-9)
+    monkeypatch.setattr("bot.pipeline.interrupts.MISSED_S", 1e-9)
     cancellations.interrupt(Interrupt("three", "s1"))
     assert [cancellations.take_missed(conversation) for conversation in ("two", "three")] == [
         False,

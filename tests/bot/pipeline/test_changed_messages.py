@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
 from bot.live_events import AnswerRestarted, AnswerText
+from bot.pipeline.interrupts import TOPIC, Interrupt
 from bot.pipeline.prepare import MOST_CHANGES
-from bot.pipeline.services import TOPIC, Interrupt
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store

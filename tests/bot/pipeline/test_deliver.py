@@ -17,7 +17,7 @@ from bot.pipeline.deliver import (
     LONGEST_WAIT_S,
     TOKEN_WAIT_MS,
     decode_delivery,
-    read_kept,
+    read_held,
     reset_attempts,
 )
 from bot.pipeline.feature import Feature
@@ -332,11 +332,11 @@ class Brings(Feature):
     def __init__(self, services: Services) -> None:
         self._store = services.store
 
-    def keeps(self, conversation: str, delivery: Delivery) -> bool:
+    def holds(self, conversation: str, delivery: Delivery) -> bool:
         return True
 
-    async def with_kept(self, conversation: str, delivery: Delivery) -> Delivery | None:
-        [(_, kept)] = await read_kept(self._store, conversation, delivery.asker)
+    async def with_held(self, conversation: str, delivery: Delivery) -> Delivery | None:
+        [(_, kept)] = await read_held(self._store, conversation, delivery.asker)
         brings = (KeptDelivery(conversation, kept.id),)
         return replace(delivery, reply=Reply(f"{kept.reply.text} and more"), brings=brings)
 

@@ -6,30 +6,48 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from contextvars import copy_context
+from functools import partial
 
 import structlog
 from msgspec.structs import replace
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from bot.agent.loop import USUAL, Configuration
+from bot.agent.loop import Configuration
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.pipeline.feature import AnsweredTurn, Feature, Outgoing, TurnRequest, TurnResult
-from bot.pipeline.features import Features, do_if_due
+from bot.pipeline.periodic import beside_workers, do_if_due
 from bot.pipeline.select import parse, triage
+from bot.pipeline.services import Features, Services
+from bot.providers.scripted import Step
 from bot.store import Lease, Store
 from bot.tasks import run_beside
 from bot.telemetry.observed import EventTaken, EventUse, ObservedStep
-from bot.transcript import Author, Message, ToolResult
-from tests.bot.harness import HERE, texts, words
+from bot.transcript import Author, Message, encode
+from tests.bot.harness import HERE, Harness, MakeFeature, texts, words
 from tests.waiting import until
 
 LEASE = Lease(HERE, "token", 1)
-REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
-TURN = AnsweredTurn(HERE, "t1", ())
 ANSWER = Delivery("d1", "t1", Reply("Hello", replaces="card"))
+REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
+
+
+def made(*features: Feature) -> list[MakeFeature]:
+    """What makes these features."""
+    return [partial(_given, feature) for feature in features]
+
+
+def _given(feature: Feature, _services: Services) -> Feature:
+    return feature
+
+
+def features_of(*features: Feature) -> Features:
+    """A list of these features."""
+    listed = Features()
+    listed.install(features)
+    return listed
 
 
 class Signs(Feature):
@@ -42,17 +60,11 @@ class Signs(Feature):
         return replace(reply, text=f"{reply.text} {self._name}")
 
 
-class SignsLooks(Signs):
-    """Signs the answers of turns with a call of its tool."""
-
-    after_tools = ("look",)
-
-
 class Holds(Feature):
     """Lets no delivery pass."""
 
     async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
-        return 5
+        return 2**52
 
 
 class Counts(Feature):
@@ -83,21 +95,23 @@ class Overhears(Feature):
         texts = [event.message.text for event in events if self.word in event.message.text]
         return TurnResult(replies=[Outgoing(Reply(text), "") for text in texts]) if texts else None
 
-    def help(self, conversation: str, language: str) -> str:
-        return self.word
+    def add_line(self, key: str, conversation: str, event: InboundEvent) -> str:
+        return f"{key} {self.word}"
 
 
-async def test_all_features_overhear_and_one_answers() -> None:
+async def test_all_features_overhear_and_one_answers(store: Store) -> None:
     """A message is taken by a turn where one of them wants it; /help has a line of each."""
     one, other = Overhears("Hello"), Overhears("Bye")
-    features = Features()
-    features.install([one, Overhears(""), other])
-    event = InboundEvent(words("m1", "Bye"), unmentioned=True)
-    assert await features.overhear(HERE, event)
-    assert (one.heard, other.heard) == (["Bye"], ["Bye"])
-    found = await features.answer_overheard(HERE, [event])
-    assert [one.reply.text for one in found.replies] == ["Bye"]
-    assert features.help(HERE, "en") == ["Hello", "Bye"]
+    harness = Harness(store, [], features=made(one, Feature(), other))
+    await harness.arrive(InboundEvent(words("m1", "Bye"), group=True, unmentioned=True))
+    assert not await harness.intake(HERE, InboundEvent(words("m2", "Hm"), unmentioned=True))
+    assert (one.heard, other.heard) == (["Bye", "Hm"], ["Bye", "Hm"])
+    await harness.runner.process(HERE)
+    await harness.receive("/help", "m3")
+    await harness.runner.process(HERE)
+    said, help_lines = harness.box.texts
+    assert said == "Bye"
+    assert "\ncommand.help Hello\ncommand.help Bye" in help_lines
 
 
 class Keeps(Feature):
@@ -120,48 +134,44 @@ class Keeps(Feature):
     def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
         return text.replace(self.word, "") or None
 
-    def greeting(self, key: str, event: InboundEvent) -> str:
-        return f"{key} {self.word}"
-
 
 async def test_what_features_keep_of_messages_is_one_list_and_changes_reach_each() -> None:
-    """An answer of which nothing is left is not sent; a greeting has a line of each."""
+    """In the order of the registry."""
     one, other = Keeps("one"), Keeps("other")
-    features = Features()
-    features.install([one, other])
+    features = features_of(one, Feature(), other)
     assert [message.id for message in await features.overheard(HERE)] == ["one", "other"]
-    await features.change(LEASE, {"m1": None})
+    await features.each(Feature.change, LEASE, {"m1": None}, ())
     assert (one.changed, other.changed) == (["m1"], ["m1"])
-    assert features.edit_answer("one, other", []) == ", "
-    assert features.edit_answer("one", []) is None
-    assert features.greeting("hi", REQUEST.event) == ["hi one", "hi other"]
     assert (features.purged, features.erased) == ({"kept"}, {"kept", "more"})
 
 
-async def test_a_later_feature_sees_what_an_earlier_one_has_made() -> None:
+async def test_an_answer_of_which_features_leave_nothing_is_not_sent(store: Store) -> None:
+    """Each takes its word out."""
+    steps = [Step("one, other"), Step("one")]
+    harness = Harness(store, steps, features=made(Keeps("one"), Keeps("other")))
+    for message_id in ("m1", "m2"):
+        await harness.receive("Hello", message_id)
+        await harness.runner.process(HERE)
+    assert harness.box.texts == [", "]
+
+
+async def test_a_later_feature_sees_what_an_earlier_one_has_made(store: Store) -> None:
     """The registry's order counts."""
-    features = Features()
-    features.install([Signs("one"), Signs("two"), Counts()])
-    assert (await features.after_answer(TURN, Reply("Hello"))).text == "Hello one two"
-    assert await features.before_delivery(HERE, ANSWER) is ANSWER
+    harness = Harness(store, [Step("Hello")], features=made(Signs("one"), Signs("two"), Counts()))
+    await harness.receive("Hi", "m1")
+    await harness.runner.process(HERE)
+    await store.outbox.post(HERE, ANSWER.id, encode(ANSWER))
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["Hello one two", "Hello"]
 
 
-async def test_a_feature_sees_the_answers_after_its_tools_alone() -> None:
-    """Where it names any."""
-    features = Features()
-    features.install([SignsLooks("one")])
-    call = Message("m2", "tool", (ToolResult("c1", "look", {}),), 1)
-    assert (await features.after_answer(TURN, Reply("Hello"))).text == "Hello"
-    looked = TURN._replace(messages=(call,))
-    assert (await features.after_answer(looked, Reply("Hello"))).text == "Hello one"
-
-
-async def test_what_a_feature_holds_back_reaches_no_later_one() -> None:
+async def test_what_a_feature_holds_back_reaches_no_later_one(store: Store) -> None:
     """A time, or nothing at all, is the outcome."""
-    features, before, after = Features(), Counts(), Counts()
-    features.install([before, Holds(), after])
-    assert await features.before_delivery(HERE, ANSWER) == 5
-    assert (before.seen, after.seen) == ([ANSWER], [])
+    before, after = Counts(), Counts()
+    harness = Harness(store, [], features=made(before, Holds(), after))
+    await store.outbox.post(HERE, ANSWER.id, encode(ANSWER))
+    await harness.runner.process(HERE)
+    assert (before.seen, after.seen, harness.box.texts) == ([ANSWER], [], [])
 
 
 class Reports(Feature):
@@ -184,10 +194,9 @@ async def test_periodic_work_is_done_by_one_process_and_a_run_by_each(store: Sto
     one, other = Reports(), Reports()
     async with AsyncExitStack() as stack:
         for feature in (one, other):
-            features = Features()
-            features.install([feature])
+            features = features_of(feature)
             assert features.routes == feature.routes
-            for service in features.services(store):
+            for service in beside_workers(features, store):
                 await stack.enter_async_context(run_beside(service()))
         await until(lambda: one.times + other.times == 4)
     assert (one.times > 0, other.times > 0) == (True, True)
@@ -225,13 +234,14 @@ class Persona(Feature):
         return Configuration(self._persona) if conversation == self._place else None
 
 
-async def test_a_later_feature_adds_to_what_an_earlier_one_configures() -> None:
+async def test_a_later_feature_adds_to_what_an_earlier_one_configures(store: Store) -> None:
     """Where none has anything, all is as usual."""
-    features = Features()
-    features.install([Persona(HERE, "One."), Persona("there", "Two."), Persona(HERE, "Three.")])
-    found = await features.configure(HERE, REQUEST.event)
-    assert found == Configuration("One.\n\nThree.")
-    assert await features.configure("elsewhere", REQUEST.event) is USUAL
+    personas = Persona(HERE, "One."), Persona("there", "Two."), Persona(HERE, "Three.")
+    for features, system in ((personas, "SYSTEM\n\nOne.\n\nThree."), (personas[1:2], "SYSTEM")):
+        harness = Harness(store, [Step("Hello")], features=made(*features))
+        await harness.receive("Hi", f"m{len(features)}")
+        await harness.runner.process(HERE)
+        assert harness.model.requests[-1].system == f"{system}\n\nSTYLE"
 
 
 class Sees(Feature):
@@ -246,8 +256,8 @@ class Sees(Feature):
 
 def test_an_observer_sees_what_becomes_of_each_event() -> None:
     """Only where a feature observes."""
-    features, one, other = Features(), Sees(), Sees()
-    features.install([one, other])
+    one, other = Sees(), Sees()
+    features = features_of(one, other)
     events = [
         InboundEvent(words("m1", "Hello")),
         InboundEvent(words("m2", "/stop")),
@@ -272,27 +282,18 @@ def test_an_observer_sees_what_becomes_of_each_event() -> None:
 
 async def test_without_features_everything_stays_as_it_is(store: Store) -> None:
     """Nor does a feature matter that overrides nothing."""
-    for installed in ((), (Feature(),)):
-        features = Features()
-        features.install(installed)
+    for installed in ([], [Feature()]):
+        features = features_of(*installed)
         assert features.find_store(REQUEST)(Feature) is None
-        assert await features.after_answer(TURN, ANSWER.reply) is ANSWER.reply
-        assert await features.before_delivery(HERE, ANSWER) is ANSWER
-        assert (await features.cards(HERE, []), features.places(HERE)) == ([], set())
-        assert not await features.overhear(HERE, REQUEST.event)
         assert await features.answer_overheard(HERE, [REQUEST.event]) == TurnResult()
-        assert features.help(HERE, "en") == []
-        assert (await features.overheard(HERE), features.greeting("hi", REQUEST.event)) == ([], [])
-        assert features.edit_answer("Hello", []) == "Hello"
-        await features.change(LEASE, {})
-        assert not await features.begin_with_changes(LEASE, [REQUEST.event])
-        assert await features.receive(HERE, REQUEST.event, []) is REQUEST.event
         assert (features.actions, features.commands, features.kept) == ({}, {}, {})
-        assert await features.before_model(REQUEST, []) == []
+        assert (await features.overheard(HERE), features.hooks(Feature.leave)) == ([], [])
         assert await features.overview(HERE, REQUEST.event) == []
         assert features.announce(REQUEST.event) is None
-        assert await features.after_turn(HERE, REQUEST.event, failed=True) == []
-        assert (features.observers, features.configurers) == ([], [])
-        assert (features.routes, features.services(store)) == ([], [])
+        assert (features.routes, beside_workers(features, store)) == ([], [])
         assert not await features.delete_kept(HERE, REQUEST.event, "delete", "1")
-        assert features.unrecorded == set()
+        harness = Harness(store, [Step("Hello")], features=made(*installed))
+        await harness.receive("Hi", f"m{len(installed)}")
+        await harness.runner.process(HERE)
+        assert harness.box.texts == ["Hello"]
+        assert not await harness.intake(HERE, InboundEvent(words("m0", "Hm"), unmentioned=True))

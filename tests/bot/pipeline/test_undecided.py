@@ -8,9 +8,9 @@ from msgspec import Raw
 from bot.agent.turn import ActingCall, ApprovalDecision, RecordedResponse
 from bot.channels import ButtonCard
 from bot.errors import SettingsError
-from bot.pipeline.feature import NOBODY_DECIDES, CallingTurn, Feature
-from bot.pipeline.features import Features
+from bot.pipeline.feature import NOBODY_DECIDES, CallingTurn, Decisions, Feature
 from bot.pipeline.journal import PARKED, RESPONSE, Parked
+from bot.pipeline.services import Features
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall, encode
@@ -20,7 +20,7 @@ from tests.fakes.tools import Echo, Launch, tool_map
 CALL = ToolCall("c1", "launch", {"what": "rocket"})
 
 
-class Decides(Feature):
+class Decides(Feature, Decisions):
     """Is in charge of calls."""
 
     async def may_call(self, turn: CallingTurn, acting: ActingCall) -> ApprovalDecision:

@@ -22,10 +22,10 @@ class Applause(Feature):
         self.commands = {"claps": self._count}
         self.kept = {KIND: self._forget}
         self.erased = (KIND,)
-        self.after_tools = ("applaud",)
+        self.after_calls = {"applaud": self._add_card}
         self.tool_stores = {Hall: self._hall}
 
-    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
+    async def _add_card(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with a card that asks to clap."""
         texts, language = self._services.texts, self._services.defaults.language
         for name in names_in(list(turn.messages))[:1]:

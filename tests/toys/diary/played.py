@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import AsyncExitStack
+from types import MethodType
+from typing import cast
 
 import httpx
 from bot.features.diary.feature import Diary
@@ -10,7 +12,8 @@ from bot.features.diary.feature import Diary
 from bot import app
 from bot.agent.loop import Agent
 from bot.errors import TryAgain
-from bot.pipeline.features import Features
+from bot.pipeline.feature import Feature
+from bot.pipeline.services import Features
 from bot.providers import Provider
 from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Step
@@ -45,8 +48,10 @@ class Retrying(Agent):
 
 def diary_of(features: Features) -> Diary:
     """The feature among all others."""
-    (found,) = (feature for feature in features.observers if isinstance(feature, Diary))
-    return found
+    (observe,) = features.hooks(Feature.observe)
+    diary = cast(MethodType, observe).__self__
+    assert isinstance(diary, Diary)
+    return diary
 
 
 async def test_every_step_of_a_turn_is_observed(store: Store) -> None:

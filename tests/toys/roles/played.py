@@ -31,6 +31,6 @@ async def test_a_place_has_its_persona_its_model_its_tools_and_their_risk(store:
     )
     assert [tool.name for tool in there.tools] == ["echo"]
     assert [tool.name for tool in here.tools] == ["echo", "slow"]
-    trust = harness.runner.services.features.deciding
+    trust = harness.runner.services.features.decisions
     assert isinstance(trust, Trust)
     assert trust.allowed == ["echo"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bot.agent.turn import ActingCall, ApprovalDecision
-from bot.pipeline.feature import CallingTurn, Feature
+from bot.pipeline.feature import CallingTurn, Decisions, Feature
 from bot.pipeline.services import Services
 
 
-class Trust(Feature):
+class Trust(Feature, Decisions):
     """The feature (``bot.pipeline.feature.Feature``)."""
 
     def __init__(self, services: Services) -> None:

@@ -125,7 +125,7 @@ async def open_pipeline(
         features=load_features(lambda config: config.model_construct(**{**UNLIMITED, **settings})),
     )
     accept = Intake(store, start, spoken, metrics, runner.services.features)
-    may_use = runner.services.features.may_use
+    may_use = runner.services.features.limits.may_use
     host = Host(
         accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, may_use=may_use
     )

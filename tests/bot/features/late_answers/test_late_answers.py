@@ -10,7 +10,7 @@ import structlog
 
 from bot.channels.line.types import data_of
 from bot.features.late_answers.fetches import FETCH, fetch_button
-from bot.pipeline.deliver import read_kept
+from bot.pipeline.deliver import read_held
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.pipeline import open_pipeline
@@ -95,7 +95,7 @@ async def test_never_pushed_an_answer_waits_for_its_press(store: Store, fake: Li
     async with stored_answer(store, fake, "word " * 2_000) as here:
         assert ways(fake) == [("reply", WAITING)]
         assert (
-            len(await read_kept(store, IN_PRIVATE, USER))
+            len(await read_held(store, IN_PRIVATE, USER))
             == len(await store.outbox.kept(IN_PRIVATE))
             == 1
         )
@@ -287,7 +287,7 @@ async def test_messages_behind_a_turn_get_their_own_button(store: Store, fake: L
         await here.converse(fake.press(BUTTON, OTHER))
         assert fake.texts[-1] == ["two"]
         assert (
-            len(await read_kept(store, IN_GROUP, USER))
+            len(await read_held(store, IN_GROUP, USER))
             == len(await store.outbox.kept(IN_GROUP))
             == 1
         )
@@ -377,7 +377,7 @@ async def test_forget_me_leaves_the_answers_of_others(store: Store, fake: LineFa
             await here.process()
         await here.converse(fake.mention("/forget me"))
         assert (
-            len(await read_kept(store, IN_GROUP, OTHER))
+            len(await read_held(store, IN_GROUP, OTHER))
             == len(await store.outbox.kept(IN_GROUP))
             == 1
         )

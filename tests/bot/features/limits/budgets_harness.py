@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from bot.clock import Days
 from bot.features.limits.budgets import Balance, Budgets
 from bot.features.limits.settings import Config
-from bot.pipeline.services import Alerts, Services
+from bot.pipeline.alerts import Alerts
+from bot.pipeline.services import Services
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load

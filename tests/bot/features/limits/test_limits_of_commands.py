@@ -198,7 +198,7 @@ async def test_the_operator_may_ask_for_help_when_all_is_spent(store: Store) -> 
         Spending("m", Usage(5), Author(), 1, is_first=True),
         Spending("n", Usage(), Author(), 0, is_first=False, searches=2),
     ):
-        features.after_response("line:bot:group:1", spending)
+        features.limits.spend("line:bot:group:1", spending)
     here = "console:talk-0001"
     for number, text in enumerate(["/usage", "/help", "hi"]):
         await store.inbox.accept(here, f"m{number}", encode(message_event(text, f"m{number}")))

@@ -1,0 +1,85 @@
+"""Notices to the operator: one a day for each cause."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import structlog
+
+from bot.channels import Channel, Delivery, Reply
+from bot.clock import Days
+from bot.errors import StoreUnavailable
+from bot.store import Store
+from bot.texts import Texts
+from bot.transcript import encode
+
+log = structlog.stdlib.get_logger(__name__)
+
+# Failures of turns that only the operator can fix: the cause of the alert, by the key of the
+# apology.
+ALARMING: Mapping[str, str] = {
+    "key_refused": "key_refused",
+    "model_unknown": "model_unknown",
+    "model_unfit": "model_unfit",
+    "rate_limited": "rate_limited",
+    "credit_used_up": "rate_limited",
+}
+
+
+class Alerts:
+    """Sends alerts.
+
+    A notice goes into the outbox of a conversation of its own. So it survives a crash, is retried,
+    and is sent once even if several processes raise the alert.
+
+    Channels raise alerts too, so they are opened after this object. Before ``connect`` alerts go
+    only to the log.
+
+    Args:
+        language: of the notices.
+        recipient: ``slack:C…`` or ``line:U…``; empty: only the log.
+    """
+
+    def __init__(
+        self, store: Store, texts: Texts, days: Days, language: str, recipient: str = ""
+    ) -> None:
+        self._store = store
+        self._texts = texts
+        self._days = days
+        self._language = language
+        self._platform, _, self._recipient = recipient.partition(":")
+        self._channel: Channel | None = None
+        self._sent: tuple[str, set[str]] = ("", set())
+
+    def connect(self, channels: Mapping[str, Channel]) -> None:
+        """Send alerts through the operator's channel from now on, if it is one of these."""
+        self._channel = channels.get(self._platform)
+
+    async def notice(self, cause: str, detail: str = "", *, platform: str = "") -> None:
+        """Send an alert, unless its cause had one today. Never raises.
+
+        Args:
+            cause: a key of the catalogue's table ``alert``.
+            detail: for its sentence.
+            platform: the channel that fails; a notice that would go through it is only logged.
+        """
+        day = self._days.today
+        if self._sent[0] != day:
+            self._sent = (day, set())
+        name = f"notice_{day}_{cause}{f'_{platform}' if platform else ''}"
+        if name in self._sent[1]:
+            return
+        self._sent[1].add(name)
+        text = self._texts.get(f"alert.{cause}", self._language, platform=platform, detail=detail)
+        log.error("alert.raised", cause=cause, notice=text)
+        if self._channel is None or self._platform == platform:
+            return
+        # Nobody writes in this conversation, so a notice waits for no turn.
+        conversation = f"{self._platform}:notices:{self._recipient}"
+        try:
+            await self._store.outbox.post(
+                conversation, name, encode(Delivery(name, name, Reply(text)))
+            )
+        except StoreUnavailable as error:
+            self._sent[1].discard(name)
+            log.warning("alert.not_sent", alert=cause, cause=str(error))
