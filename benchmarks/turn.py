@@ -40,6 +40,7 @@ from bot.store.embedded import open_embedded
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Message, Text, new_id
+from tests.fakes.stored_files import LocalUploads
 from toolset.tool import ValidatedTool
 from toolset.tool_map import ToolMap
 
@@ -64,7 +65,7 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             texts = load()
             intake = Intake(store, process_later, SpokenCommands(texts), metrics)
             reads = Reads(partial(read_history, store))
-            console = Console(intake, store.live, reads, texts, "en")
+            console = Console(intake, store.live, reads, texts, "en", LocalUploads())
             runner = build(store, agent, {"console": console}, texts, metrics)
 
             numbers = count()

@@ -1,8 +1,8 @@
 """The Protocol of a channel: routes for what comes in, delivery for what goes out.
 
 ``registry`` lists the packages that implement it. Everybody else knows only this Protocol, and what
-it speaks of: the events that come in (``inbound``), the replies that leave (``replies``), and what
-a channel gets from Kaiwa (``host``).
+it speaks of: the events that come in, the replies that leave (``replies``), and what a channel gets
+from Kaiwa (``host``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
+from msgspec import Struct
 from starlette.routing import BaseRoute
 
 from bot.channels.host import (
     NO_FILES,
-    NO_UPLOADS,
     Accept,
     DailyUse,
     Files,
@@ -34,29 +34,22 @@ from bot.channels.host import (
     Uploads,
     notify_nobody,
 )
-from bot.channels.inbound import (
-    STICKER,
-    STOP,
-    Album,
-    InboundEvent,
-)
 from bot.channels.replies import (
     ButtonCard,
     Delivery,
     KeptDelivery,
     Reply,
+    fits,
     say_buttons,
     whole_of,
 )
-from bot.channels.utf16 import fits
 from bot.live_events import SAY, Button, Watcher
-from bot.transcript import Media
+from bot.transcript import Media, Message
 
 __all__ = [
     "MOST_FILES",
     "NOTHING_KNOWN",
     "NO_FILES",
-    "NO_UPLOADS",
     "SAY",
     "STICKER",
     "STOP",
@@ -101,6 +94,69 @@ Take = Callable[[bytes], bool]  # takes the next piece of a file; false if no mo
 AssertLease = Callable[
     [], Awaitable[None]
 ]  # raises LeaseLost if another process holds the conversation now
+
+
+# Actions, by feature.
+STOP = "turn.stop"
+STICKER = "sticker."  # before what a sticker says, such as thanks
+
+
+class Album(Struct, frozen=True):
+    """A set of images that were sent together; they make one question."""
+
+    id: str
+    size: int
+
+
+class InboundEvent(Struct, frozen=True, omit_defaults=True):
+    """An event in the inbox.
+
+    Attributes:
+        message: the text; for other events an empty message with the event's own id, author and
+            time.
+        address: where the answer goes (reply token and its age, thread …); the channel's own JSON.
+        group: several people read the conversation.
+        event: ``message`` is for the model; ``edited`` replaces the text of message ``target``;
+            ``unsent`` deletes message ``target``; ``canned`` gets the answer ``target`` (a key of
+            the catalogue); ``left`` deletes the conversation and everything stored of it;
+            ``members_left`` ends what people had in the group, whose ids are the words of
+            ``target``; ``action`` is a pressed button.
+        target: what the event is about. Of an action, the button's value.
+        action: a feature's name and a verb: what a button does, or what a message is made of in
+            place of words that were typed.
+        scheduled: a feature has put the event into the inbox at its time, in the author's name:
+            what the feature says of it is ``shown`` (``Feature.announce``), or it is a ``task`` for
+            the model, which shares no turn.
+        quotes: id of the message that this one quotes.
+        unmentioned: several people read the conversation, and the message does not call the bot.
+        indexed: of a message whose conversation the platform does not name when the message is
+            changed: ``Host.find_conversation`` knows it.
+        album: that the message is of.
+    """
+
+    message: Message
+    address: str = ""
+    group: bool = False
+    event: Literal["message", "edited", "unsent", "canned", "left", "members_left", "action"] = (
+        "message"
+    )
+    target: str = ""
+    action: str = ""
+    scheduled: Literal["", "shown", "task"] = ""
+    quotes: str = ""
+    unmentioned: bool = False
+    indexed: bool = False
+    album: Album | None = None
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it changes message ``target``."""
+        return self.event in ("edited", "unsent")
+
+    @property
+    def author_id(self) -> str:
+        """The platform's id of the author; empty if unknown."""
+        return self.message.author.id if self.message.author else ""
 
 
 @dataclass(frozen=True, slots=True)

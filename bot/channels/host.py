@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from bot.channels.inbound import InboundEvent
 from bot.clock import now_ms
 from bot.texts import Texts
 from bot.transcript import FileRef
+
+if TYPE_CHECKING:
+    from bot.channels import InboundEvent
 
 
 class KeyValue(Protocol):
@@ -112,19 +114,6 @@ class Uploads(Protocol):
         ...
 
 
-class NoUploads:
-    """Has no file (``Uploads``)."""
-
-    async def keep(self, conversation: str, ref: str, upload: Upload) -> None:
-        return
-
-    async def read(self, conversation: str, ref: str) -> Upload | None:
-        return None
-
-
-NO_UPLOADS = NoUploads()
-
-
 class KeptItem(NamedTuple):
     """Something that a feature keeps for a person.
 
@@ -172,31 +161,15 @@ class Overviews(Protocol):
         ...
 
 
-class Accept(Protocol):
-    """Takes an event in: durable before it returns, then enqueued."""
-
-    async def __call__(self, conversation: str, event: InboundEvent, /) -> bool:
-        """Accept one event; false if its id was seen before.
-
-        Raises:
-            StoreUnavailable: the event is not stored, and the platform must send it again.
-        """
-        ...
+# Takes an event of a conversation in: durable before it returns, then enqueued; false if its id was
+# seen before. Raises ``StoreUnavailable``: it is not stored, and the platform must send it again.
+Accept = Callable[[str, "InboundEvent"], Awaitable[bool]]
+# Finds the conversation of a message that was accepted as ``indexed``, by its id; empty if it is
+# unknown. Raises ``StoreUnavailable``.
+FindConversation = Callable[[str], Awaitable[str]]
 
 
-class FindConversation(Protocol):
-    """Finds the conversation of a message that was accepted as ``indexed``."""
-
-    async def __call__(self, message_id: str, /) -> str:
-        """The conversation; empty if the message is not known.
-
-        Raises:
-            StoreUnavailable: the store does not answer.
-        """
-        ...
-
-
-async def find_no_conversation(message_id: str, /) -> str:
+async def find_no_conversation(message_id: str) -> str:
     """Find nothing (``FindConversation``)."""
     return ""
 

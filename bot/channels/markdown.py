@@ -21,6 +21,8 @@ from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
 
+from bot.channels.replies import fits, head, piece_end, units
+
 # Levels of quotes and lists within each other; a list takes two.
 DEEPEST = 40
 BLOCKS = ("table", "fence", "blockquote", "hr", "list", "heading", "paragraph")
@@ -193,3 +195,42 @@ def _cells(line: str, columns: int) -> list[str]:
     texts = [text.replace("\\|", "|").strip() for text in found]
     cells = [*texts[: columns - 1], " | ".join(texts[columns - 1 :])]
     return cells + [""] * (columns - len(cells))
+
+
+def split_markdown(markdown: str, limit: int) -> list[str]:
+    """The text in pieces of at most ``limit`` UTF-16 code units; at least one.
+
+    Code that fits in a piece goes whole into one. Longer code is closed, and opened again.
+    """
+    pieces: list[str] = []
+    rest = markdown.replace("\r\n", "\n")
+    while not fits(rest, limit):
+        piece, rest = _first(rest, limit)
+        pieces.append(piece)
+    shown = [piece.strip("\n") for piece in (*pieces, rest) if piece.strip()]
+    return shown or [markdown]
+
+
+def _first(text: str, limit: int) -> tuple[str, str]:
+    """The first piece of Markdown, and the rest."""
+    most = len(head(text, limit))
+    found = list(fences(text[: 2 * limit]))
+    code = next((fence for fence in found if fence.end > most), None)
+    if code is None or code.start >= most or _is_too_wide(code, limit):
+        end = piece_end(text, most, [fence[:2] for fence in found if fence.end <= most])
+        return text[:end], text[end:]
+    if code.start > 0:
+        return text[: code.start], text[code.start :]
+    body = len(code.opening) + 1
+    room = len(head(text, limit - len(code.closing) - 1))
+    end = text.rfind("\n", body, room) + 1 or room
+    lines = text[body:end].rstrip("\n")
+    piece = f"{code.opening}\n{lines}\n{code.closing}" if lines else ""
+    if not text[end : code.end].strip(f"{code.closing[0]} \t\n"):
+        return piece, text[code.end :]
+    return piece, f"{code.opening}\n{text[end:]}"
+
+
+def _is_too_wide(code: Fence, limit: int) -> bool:
+    """Whether the marks around code would leave too little room for it."""
+    return units(code.opening) + len(code.closing) + 2 > limit // 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, fields
+from typing import Literal
 
 import structlog
 
@@ -14,9 +15,7 @@ from bot.errors import StoreUnavailable
 
 log = structlog.stdlib.get_logger(__name__)
 
-LAST_WEBHOOK, LAST_DELIVERY = "last_webhook", "last_delivery"
-BAD_SIGNATURES, LAST_BAD_SIGNATURE = "bad_signatures", "last_bad_signature"
-LAST_REFUSED, LAST_REDELIVERY = "last_refused", "last_redelivery"
+What = Literal["webhook", "delivery", "bad_signature", "refused", "redelivery"]
 KEEP_S = 7 * 86_400
 PAUSE_S = 1.0  # between two writes
 
@@ -82,31 +81,19 @@ class TrafficRecorder:
         self._bad_signatures = 0
         self._writing: asyncio.Task[None] | None = None
 
-    @property
-    def is_writing(self) -> bool:
-        """Whether something is being stored, or was within the last second."""
-        return self._writing is not None and not self._writing.done()
+    def record(self, what: What, at: int) -> None:
+        """Record that something happened.
 
-    def record_webhook(self, at: int) -> None:
-        """A signed webhook came in."""
-        self._record(LAST_WEBHOOK, at)
-
-    def record_delivery(self, at: int) -> None:
-        """A reply went out."""
-        self._record(LAST_DELIVERY, at)
-
-    def record_bad_signature(self, at: int) -> None:
-        """Somebody posted without the platform's signature, or our secret is not the platform's."""
-        self._bad_signatures += 1
-        self._record(LAST_BAD_SIGNATURE, at)
-
-    def record_refusal(self, at: int) -> None:
-        """The platform was asked to send a webhook again: the store did not take it."""
-        self._record(LAST_REFUSED, at)
-
-    def record_redelivery(self, at: int) -> None:
-        """The platform sent a webhook again."""
-        self._record(LAST_REDELIVERY, at)
+        Args:
+            what: a signed ``webhook`` came in, a ``delivery`` went out; ``bad_signature``: somebody
+                posted without the platform's signature, or our secret is not the platform's;
+                ``refused``: the platform was asked to send a webhook again, as the store did not
+                take it; ``redelivery``: it has sent one again.
+        """
+        self._times[f"{self._channel}:last_{what}"] = at
+        self._bad_signatures += what == "bad_signature"
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._keep_writing())
 
     async def aclose(self) -> None:
         """Store what is not stored yet."""
@@ -115,11 +102,6 @@ class TrafficRecorder:
             with suppress(asyncio.CancelledError):
                 await self._writing
         await self._write()
-
-    def _record(self, name: str, at: int) -> None:
-        self._times[f"{self._channel}:{name}"] = at
-        if not self.is_writing:
-            self._writing = asyncio.create_task(self._keep_writing())
 
     async def _keep_writing(self) -> None:
         while self._times or self._bad_signatures:
@@ -136,7 +118,7 @@ class TrafficRecorder:
             for name, at in times.items():
                 await self._kv.set(name, str(at).encode(), KEEP_S)
             if bad:
-                name = f"{self._channel}:{BAD_SIGNATURES}"
+                name = f"{self._channel}:bad_signatures"
                 known = int(await self._kv.get(name) or 0)
                 await self._kv.set(name, str(known + bad).encode(), KEEP_S)
         except StoreUnavailable:

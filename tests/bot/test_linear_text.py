@@ -13,19 +13,16 @@ from rich.console import Console
 from bot import texts
 from bot.channels import InboundEvent, Reply
 from bot.channels.console import channel as console
-from bot.channels.line import events as line_reading
-from bot.channels.line.formatting import Formatter, split_messages
-from bot.channels.line.markdown import plain_text
+from bot.channels.line import inbound as line_reading
+from bot.channels.line.formatting import Formatter, plain_text, split_messages
 from bot.channels.line.types import Chat, Content, Mention, Mentionee
-from bot.channels.markdown import parse
-from bot.channels.markdown_pieces import split_markdown
+from bot.channels.markdown import parse, split_markdown
+from bot.channels.replies import head, split, units
 from bot.channels.slack import formatting as slack_text
 from bot.channels.slack.contents import with_text
 from bot.channels.slack.live_answer import TextBuffer
 from bot.channels.slack.lookups import render_thread
 from bot.channels.slack.types import SlackMessage
-from bot.channels.splitting import split
-from bot.channels.utf16 import head, units
 from bot.commands import SpokenCommands
 from bot.errors import DeliveryRefused
 from bot.features.memory.feature import FEW, facts_message

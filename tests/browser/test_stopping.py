@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from playwright.async_api import Browser, expect
 
-from bot.channels.inbound import STOP
+from bot.channels import STOP
 from tests.browser.visit import expect_thread, say, visit
 from tests.fakes.site import Site
 

@@ -12,7 +12,7 @@ from bot.agent.loop import Agent
 from bot.agent.provenance import MOST_OPENED, MOST_SHOWN
 from bot.channels.line.formatting import Formatter
 from bot.channels.line.types import Chat
-from bot.channels.markdown_pieces import split_markdown
+from bot.channels.markdown import split_markdown
 from bot.channels.slack.formatting import LIMIT, without_broadcasts
 from bot.live_events import AnswerText
 from bot.store import Store

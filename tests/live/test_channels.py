@@ -17,10 +17,10 @@ RequireReachable = Callable[[str], None]
 async def test_line(config: Settings, require_reachable: RequireReachable) -> None:
     """The account, its webhook's address, the month's quota."""
     ours = config_beside(line.Config, config)
-    if not (token := ours.line_channel_access_token.get_secret_value()):
+    if not ours.line_channel_access_token.get_secret_value():
         pytest.skip("LINE_CHANNEL_ACCESS_TOKEN is not set")
     require_reachable(ours.line_api_base_url)
-    async with Sdk(token, ours.line_api_base_url) as sdk:
+    async with Sdk(ours) as sdk:
         bot, quota, webhook = (
             await sdk.get_bot(),
             await sdk.get_quota(),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from bot.channels.inbound import STOP
+from bot.channels import STOP
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake

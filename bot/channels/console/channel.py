@@ -18,7 +18,6 @@ from starlette.routing import BaseRoute
 
 from bot.channels import (
     NO_FILES,
-    NO_UPLOADS,
     Abilities,
     Accept,
     AssertLease,
@@ -108,7 +107,7 @@ class Console(Channel):
         reads: Reads,
         texts: Texts,
         language: str,
-        uploads: Uploads = NO_UPLOADS,
+        uploads: Uploads,
     ) -> None:
         self._uploads = uploads
         self._accept = accept

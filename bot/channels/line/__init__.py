@@ -1,15 +1,15 @@
 """LINE: people and groups, by webhook.
 
-    channel     the Protocol's class        types         LINE's data as structs
-    inbound     the webhook endpoint        events        from an event to what stands in the inbox
-    client      replies, pushes and files   lookups       people
+    channel     the Protocol's class, people's names, read and loading
+    types       LINE's data as structs
+    inbound     the webhook endpoint, and what stands in the inbox
+    client      replies, pushes and files
     sdk         all else, by LINE's SDK
-    formatting  a reply as messages         files         the files people send
-    presence    read, and loading           delivery      reply token or push
-    doctor      for kaiwa doctor
-    markdown    as plain text and tables    flex          bubbles, LINE's cards
-    stickers    what they say               rich_menu     the menu below chats
-    own_messages  what people may quote
+    formatting  a reply as messages, with Markdown as plain text and tables
+    delivery    reply token or push
+    files       the files people send
+    stickers    what they say
+    doctor      for kaiwa doctor, and the menu below chats
 
 This module is light: what it opens is imported then. Its docs:
 https://developers.line.biz/en/reference/messaging-api/

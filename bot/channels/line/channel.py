@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from functools import partial
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
+import structlog
+from msgspec.json import Decoder
 from msgspec.structs import replace
 from starlette.routing import BaseRoute, Route
 
@@ -23,33 +26,35 @@ from bot.channels import (
     Take,
     Validity,
 )
-from bot.channels.line import Config
-from bot.channels.line.client import Client
+from bot.channels.line.client import Client, Failure
 from bot.channels.line.delivery import (
     MINUTE_MS,
-    Allowance,
     OutboundMessage,
-    PersonalAllowance,
     Sender,
 )
-from bot.channels.line.events import Reader
 from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter, find_pictures
-from bot.channels.line.inbound import PATH, WebhookReceiver
-from bot.channels.line.lookups import People
-from bot.channels.line.own_messages import OwnMessages
-from bot.channels.line.presence import Presence
+from bot.channels.line.inbound import PATH, WebhookReceiver, find_turn
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import (
-    Appearance,
+    Address,
+    Chat,
+    Person,
     chat_of,
+    own_message,
     read_address,
     write_address,
 )
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
-from bot.live_events import Watcher
-from bot.transcript import Media
+from bot.live_events import NoWatcher, Watcher
+from bot.tasks import run_beside
+from bot.transcript import Media, encode
+
+if TYPE_CHECKING:
+    from bot.channels.line import Config
+
+log = structlog.stdlib.get_logger(__name__)
 
 STYLE = (
     "You write in LINE, a messenger read on phones. It shows plain text: no Markdown, no "
@@ -64,13 +69,22 @@ STYLE = (
 CHANGE_PAUSE_S = 10.0
 # Of a reply token's minute an answer may use so much; the rest is for a last message.
 ANSWER_MS = 45_000
+QUOTED_S = 7 * 86_400  # so long a message of ours is known by its id
+DAY_S = 86_400
+UNKNOWN_S = 3_600  # before an unknown user is looked up again
+LOOKUP_TIMEOUT_S = 3.0
+LOADING_S = 20  # a multiple of 5; after a crash the animation stays this long at most
+RENEW_S = 15.0
+SHOW_AFTER_S = 0.5  # of a turn; a faster answer needs no animation, and saves a call
+
+NOBODY = Person()
+_decode_person = Decoder(Person).decode
 
 
 class Line(Channel):
     """The channel of LINE (``bot.channels.Channel``); its connections end with the context.
 
     Args:
-        clock: in place of the host's.
         timeout_s: of one request to LINE.
     """
 
@@ -81,24 +95,15 @@ class Line(Channel):
         self,
         config: Config,
         host: Host,
-        *,
-        clock: Callable[[], int] | None = None,
         timeout_s: float = 10.0,
     ) -> None:
-        self._clock = clock = clock or host.clock
-        token = config.line_channel_access_token.get_secret_value()
-        shown = Appearance(config.line_sender_name, config.line_sender_icon_url)
-        url, data_url = config.line_api_base_url, config.line_data_api_base_url
-        self._client = Client(token, url, data_url, timeout_s, shown)
-        self._sdk = Sdk(token, url, data_url, timeout_s)
+        self._clock = host.clock
+        self._kv = host.kv
+        self._client = Client(config, timeout_s)
+        self._sdk = Sdk(config, timeout_s)
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
-        self._people = People(self._client, host.kv)
         self._formatter = Formatter(host.texts, host.language)
-        allowance = Allowance(self._sdk, host.kv, partial(host.notify, platform=self.name))
-        personal = PersonalAllowance(host.may_use, config.line_daily_user_pushes)
-        self._sender = Sender(
-            self._client, host.kv, allowance, personal, config.line_push, clock=clock
-        )
+        self._sender = Sender(self._client, self._sdk, config, host)
         self._files = Files(self._client, self._sdk)
         self._shown_files = host.files
         self.abilities = Abilities(
@@ -106,18 +111,7 @@ class Line(Channel):
             change_pause_s=CHANGE_PAUSE_S,
             expires=True,
         )
-        self._presence = Presence(self._client)
-        secret = config.line_channel_secret.get_secret_value()
-        self._own_messages = OwnMessages(host.kv)
-        own_messages = OwnMessages(host.priority_kv)
-        self._receiver = WebhookReceiver(
-            host.accept,
-            secret,
-            Reader(config),
-            traffic=self._traffic,
-            clock=clock,
-            own_messages=own_messages,
-        )
+        self._receiver = WebhookReceiver(config, host, self._traffic)
 
     async def __aenter__(self) -> Line:
         return self
@@ -131,9 +125,14 @@ class Line(Channel):
         """The webhook."""
         return (Route(PATH, self._receiver.answer, methods=["POST"]),)
 
-    def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
-        """The message marked as read and, in 1:1, the loading animation; LINE shows no more."""
-        return self._presence.live_view(chat_of(conversation), read_address(address))
+    @asynccontextmanager
+    async def live_view(self, conversation: str, address: str) -> AsyncGenerator[Watcher]:
+        """Read, and the loading animation. What is told is ignored: LINE shows no text before it is
+        sent."""
+        async with run_beside(
+            show_running(self._client, chat_of(conversation), read_address(address))
+        ):
+            yield NoWatcher()
 
     async def deliver(
         self, conversation: str, delivery: Delivery, assert_lease: AssertLease
@@ -145,15 +144,21 @@ class Line(Channel):
             return
         chat, address = chat_of(conversation), read_address(delivery.address)
         is_late = bool(delivery.brings)
-        pictures, in_words = await find_pictures(reply, self._shown_files, is_late=is_late)
+        pictures, in_words = list[str](), ""
+        if reply.files:
+            pictures, in_words = await find_pictures(reply, self._shown_files, is_late=is_late)
         messages = self._formatter.messages(reply, chat, pictures, in_words)
+        quote = address.quote_token if chat.is_group else ""
         is_free = reply.keep == "if_free"
-        outbound = OutboundMessage(delivery, chat, address, messages, free=is_free)
+        outbound = OutboundMessage(delivery, chat, address, messages, quote, free=is_free)
         sent = await self._sender.send(outbound, assert_lease)
         # What tells somebody that they are forgotten must not leave their id here.
         if reply.keep == "always" or delivery.brings:
-            self._own_messages.keep(chat, sent, delivery.turn_id)
-        self._traffic.record_delivery(self._clock())
+            # With the process's next request: the one that ends the delivery.
+            for message_id in sent:
+                name = own_message(chat, message_id)
+                self._kv.set_later(name, delivery.turn_id.encode(), QUOTED_S)
+        self._traffic.record("delivery", self._clock())
 
     def place(self, conversation: str) -> Place:
         """The chat; LINE sends all messages of a group, and a mention calls the bot."""
@@ -178,13 +183,46 @@ class Line(Channel):
 
     def prefetch(self, conversation: str, author: str) -> None:
         """Read the author's profile."""
-        self._people.prefetch(chat_of(conversation), author)
+        self._kv.prefetch(_profile(chat_of(conversation), author))
 
     async def enrich(
         self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool
     ) -> list[InboundEvent]:
-        """Names of the authors, and in 1:1 their language."""
-        return await self._people.enrich(conversation, arrivals)
+        """Names of the authors, and in 1:1 their language. What does not arrive in time is left
+        out."""
+        chat = chat_of(conversation)
+        wanted = {arrival.author_id for arrival in arrivals if arrival.author_id}
+        found = await asyncio.gather(*(self._look_up(chat, user) for user in wanted))
+        people = dict(zip(wanted, found, strict=True))
+        enriched: list[InboundEvent] = []
+        for arrival in arrivals:
+            message, author = arrival.message, arrival.message.author
+            if author is not None and (person := people.get(author.id)):
+                known = replace(
+                    author,
+                    name=person.name or author.name,
+                    locale=person.language or author.locale,
+                )
+                message = replace(message, author=known)
+            enriched.append(replace(arrival, message=message))
+        return enriched
+
+    async def _look_up(self, chat: Chat, user: str) -> Person:
+        """A person; without a name if LINE does not know them."""
+        key = _profile(chat, user)
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                if (known := await self._kv.get(key)) is not None:
+                    return _decode_person(known)
+                try:
+                    person, keep_s = await self._client.get_person(chat, user), DAY_S
+                except Failure as failure:
+                    log.info("line.profile_unknown", cause=str(failure))
+                    person, keep_s = NOBODY, UNKNOWN_S
+                self._kv.set_later(key, encode(person), keep_s)
+                return person
+        except (TimeoutError, StoreUnavailable):
+            return NOBODY
 
     async def prepare(self, media: Media) -> None:
         """Wait for LINE to convert a recording."""
@@ -198,8 +236,35 @@ class Line(Channel):
         """A message of ours, or a picture: LINE shows pictures by their id, even those that no
         event has brought."""
         try:
-            if turn_id := await self._own_messages.turn_of(chat_of(conversation), message_id):
+            if turn_id := await find_turn(self._kv, chat_of(conversation), message_id):
                 return KnownQuote(turn_id)
         except StoreUnavailable:
             return NOTHING_KNOWN
         return KnownQuote(picture=await self._files.find_picture(message_id))
+
+
+def _profile(chat: Chat, user: str) -> str:
+    """A name by which the value goes when the person is forgotten."""
+    return f"{'member' if chat.is_group else 'profile'}:line:{user}"
+
+
+async def show_running(
+    client: Client,
+    chat: Chat,
+    address: Address,
+    renew_s: float = RENEW_S,
+    show_after_s: float = SHOW_AFTER_S,
+) -> None:
+    """Mark the message as read, then show the loading animation; failures are logged."""
+    try:
+        if address.mark_as_read_token:
+            await client.mark_as_read(address.mark_as_read_token)
+    except Failure as failure:
+        log.info("line.not_marked_as_read", cause=str(failure))
+    try:
+        await asyncio.sleep(show_after_s)
+        while not chat.is_group:
+            await client.start_loading(chat.id, LOADING_S)
+            await asyncio.sleep(renew_s)
+    except Failure as failure:
+        log.info("line.loading_not_shown", cause=str(failure))

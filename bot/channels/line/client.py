@@ -19,8 +19,7 @@ from urllib import parse
 from msgspec import Struct
 
 from bot.channels import Take
-from bot.channels.line.flex import action_of, flex_contents
-from bot.channels.line.types import JSON, Appearance, Chat, LineMessage, Person
+from bot.channels.line.types import JSON, Bubble, Button, Chat, LineMessage, Person
 from bot.http import open_session, read_beginning
 from bot.transcript import encode
 from toolset.web.decoding import decode_json
@@ -28,14 +27,18 @@ from toolset.web.decoding import decode_json
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
+    from bot.channels.line import Config
+
+
 Read = TypeVar("Read", bound=Struct)
 
 CONNECTIONS = 50
 CONNECT_S = 5.0
 quote = partial(parse.quote, safe="")  # an id is one part of a path
 NOTHING: Mapping[str, str] = MappingProxyType({})
-OWN_APPEARANCE = Appearance()
 MAX_ANSWER = 64 * 1024  # bytes; LINE's answers have less than 2 KiB
+NO_WORDS = "–"  # LINE refuses an empty text
+STYLE: JSON = {"type": "button", "style": "secondary", "height": "sm"}
 UNREACHABLE = "LINE cannot be reached"
 NO_ANSWER = "no answer from LINE ({})"
 UNREADABLE = "an answer from LINE that cannot be read"
@@ -74,31 +77,19 @@ class Client:
     """The API with the channel's access token. Every method raises ``Failure`` and nothing else.
 
     Args:
-        data_base_url: of the files people send.
         timeout_s: of one request.
-        shown: above all messages.
     """
 
-    def __init__(
-        self,
-        token: str,
-        base_url: str,
-        data_base_url: str = "",
-        timeout_s: float = 10.0,
-        shown: Appearance = OWN_APPEARANCE,
-    ) -> None:
+    def __init__(self, config: Config, timeout_s: float = 10.0) -> None:
+        token = config.line_channel_access_token.get_secret_value()
         self._headers = {"Authorization": f"Bearer {token}", "Accept-Encoding": "identity"}
-        self._base_url = base_url
-        self._data_url = data_base_url or base_url
+        self._base_url = config.line_api_base_url
+        self._data_url = config.line_data_api_base_url
         self._timeout_s = timeout_s
-        sender: JSON = {}
-        if shown.name:
-            sender["name"] = shown.name
-        if shown.icon_url:
-            sender["iconUrl"] = shown.icon_url
-        self._sender: JSON = {}
-        if sender:
-            self._sender["sender"] = sender
+        # Shown above all messages.
+        sender = {"name": config.line_sender_name, "iconUrl": config.line_sender_icon_url}
+        given = {key: value for key, value in sender.items() if value}
+        self._sender: JSON = {"sender": given} if given else {}
         self._http: ClientSession | None = None
 
     async def __aenter__(self) -> Client:
@@ -113,8 +104,7 @@ class Client:
     ) -> list[str]:
         """Answer an event; the token works once, for about a minute. The ids of the messages, by
         which people quote."""
-        request = {"replyToken": token, "messages": self._messages(messages, quote_token)}
-        return _ids_of(await self._call("message/reply", request))
+        return await self._deliver("message/reply", {"replyToken": token}, messages, quote_token)
 
     async def push(
         self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = ""
@@ -125,16 +115,18 @@ class Client:
         Returns:
             The ids of the messages.
         """
-        request = {"to": to, "messages": self._messages(messages, quote_token)}
-        return _ids_of(await self._call("message/push", request, {"X-Line-Retry-Key": retry_key}))
+        retry = {"X-Line-Retry-Key": retry_key}
+        return await self._deliver("message/push", {"to": to}, messages, quote_token, retry)
 
     async def start_loading(self, user: str, seconds: int) -> None:
         """Show the loading animation for 5 to 60 seconds, in steps of 5."""
-        await self._call("chat/loading/start", {"chatId": user, "loadingSeconds": seconds})
+        async with self._send("chat/loading/start", {"chatId": user, "loadingSeconds": seconds}):
+            return
 
     async def mark_as_read(self, token: str) -> None:
         """Mark a message, and those before it, as read."""
-        await self._call("chat/markAsRead", {"markAsReadToken": token})
+        async with self._send("chat/markAsRead", {"markAsReadToken": token}):
+            return
 
     async def get_person(self, chat: Chat, user: str) -> Person:
         """A person's profile, as far as a chat shows it.
@@ -147,9 +139,8 @@ class Client:
         path = f"profile/{quote(user)}"
         if chat.is_group:
             path = f"{chat.kind}/{quote(chat.id)}/member/{quote(user)}"
-        async with self._send("GET", f"{self._base_url}/v2/bot/{path}") as response:
-            body = await read_beginning(response, MAX_ANSWER)
-        profile = _decode(body, _Profile)
+        async with self._send(path) as response:
+            profile = await _decode(response, _Profile)
         return Person(profile.display_name, profile.language or "")
 
     async def fetch_content(
@@ -163,8 +154,8 @@ class Client:
                 ``Failure``. Empty for any.
             timeout_s: None for that of every request.
         """
-        url = f"{self._data_url}/v2/bot/message/{quote(message_id)}/content"
-        async with self._send("GET", url, timeout_s=timeout_s) as response:
+        path = f"message/{quote(message_id)}/content"
+        async with self._send(path, url=self._data_url, timeout_s=timeout_s) as response:
             if response.status == 202:
                 return None
             if family and not response.content_type.startswith(f"{family}/"):
@@ -176,41 +167,52 @@ class Client:
 
     async def is_picture(self, message_id: str) -> bool:
         """Whether a message that people have sent is a picture which LINE still has."""
-        async with self._send(
-            "GET", f"{self._data_url}/v2/bot/message/{quote(message_id)}/content"
-        ) as response:
+        path = f"message/{quote(message_id)}/content"
+        async with self._send(path, url=self._data_url) as response:
             return response.status == 200 and response.content_type.startswith("image/")
 
-    def _messages(self, messages: Sequence[LineMessage], quote_token: str) -> list[JSON]:
-        """The messages as LINE takes them; the first one quotes."""
+    async def _deliver(
+        self,
+        path: str,
+        request: JSON,
+        messages: Sequence[LineMessage],
+        quote_token: str,
+        headers: Mapping[str, str] = NOTHING,
+    ) -> list[str]:
+        """Post messages, of which the first quotes; their ids, by which people quote them."""
         made: list[JSON] = []
         for message in messages:
             made.append(_message(message, quote_token) | self._sender)
             quote_token = ""
-        return made
-
-    async def _call(self, path: str, request: JSON, headers: Mapping[str, str] = NOTHING) -> bytes:
-        """Post JSON; the body of LINE's answer."""
-        url = f"{self._base_url}/v2/bot/{path}"
-        typed = {"Content-Type": "application/json", **headers}
-        async with self._send("POST", url, encode(request), typed) as response:
-            return await read_beginning(response, MAX_ANSWER)
+        async with self._send(path, request | {"messages": made}, headers) as response:
+            sent = await _decode(response, _Sent)
+        return [message.id for message in sent.sent_messages]
 
     @asynccontextmanager
     async def _send(
         self,
-        method: str,
-        url: str,
-        body: bytes | None = None,
+        path: str,
+        request: JSON | None = None,
         headers: Mapping[str, str] = NOTHING,
+        *,
+        url: str = "",
         timeout_s: float | None = None,
     ) -> AsyncIterator[ClientResponse]:
-        """A response that is no refusal."""
+        """A response that is no refusal.
+
+        Args:
+            request: is posted as JSON.
+            url: of the host, if it is another one.
+        """
         import aiohttp  # noqa: PLC0415 -- takes 0.2 s, which the start does not wait for
 
         if self._http is None:
             self._http = open_session(self._base_url, connections=CONNECTIONS, connect_s=CONNECT_S)
-        given = self._headers | dict(headers)
+        method, body, given = "GET", None, self._headers | dict(headers)
+        if request is not None:
+            method, body = "POST", encode(request)
+            given["Content-Type"] = "application/json"
+        url = f"{url or self._base_url}/v2/bot/{path}"
         try:
             async with (
                 asyncio.timeout(timeout_s or self._timeout_s),
@@ -229,28 +231,23 @@ class Client:
 
 
 def _message(message: LineMessage, quote_token: str) -> JSON:
+    made: JSON = {"type": "text", "text": message.text}
     if message.choice:
         actions = [action_of(button) for button in message.choice]
         template = {"type": "confirm", "text": message.text, "actions": actions}
         return {"type": "template", "altText": message.text, "template": template}
-    items = [{"type": "action", "action": action_of(button)} for button in message.quick]
-    more = {"quickReply": {"items": items}} if items else {}
     if message.bubbles:
-        return {
-            "type": "flex",
-            "altText": message.text,
-            "contents": flex_contents(message.bubbles),
-            **more,
-        }
-    if message.image:
-        return {
-            "type": "image",
-            "originalContentUrl": message.image,
-            "previewImageUrl": message.image,
-            **more,
-        }
-    quoted = {"quoteToken": quote_token} if quote_token else {}
-    return {"type": "text", "text": message.text, **quoted, **more}
+        contents = flex_contents(message.bubbles)
+        made = {"type": "flex", "altText": message.text, "contents": contents}
+    elif message.image:
+        url = message.image
+        made = {"type": "image", "originalContentUrl": url, "previewImageUrl": url}
+    elif quote_token:
+        made["quoteToken"] = quote_token
+    if message.quick:
+        items = [{"type": "action", "action": action_of(button)} for button in message.quick]
+        made["quickReply"] = {"items": items}
+    return made
 
 
 class _SentMessage(Struct):
@@ -266,14 +263,9 @@ class _Profile(Struct, rename="camel"):
     language: str | None = None
 
 
-def _ids_of(body: bytes) -> list[str]:
-    """The ids of the messages that LINE has sent."""
-    return [message.id for message in _decode(body, _Sent).sent_messages]
-
-
-def _decode(body: bytes, kind: type[Read]) -> Read:
+async def _decode(response: ClientResponse, kind: type[Read]) -> Read:
     try:
-        return decode_json(body, kind)
+        return decode_json(await read_beginning(response, MAX_ANSWER), kind)
     except ValueError as error:  # a proxy has answered instead of LINE
         raise Failure(UNREADABLE, maybe_done=True) from error
 
@@ -291,3 +283,53 @@ def refusal(status: int, reason: str | None, headers: Mapping[str, str], body: b
     wait = headers.get("Retry-After", "")
     after = float(wait) if wait.isdecimal() else None
     return Failure(message or str(reason), status, maybe_done=status >= 500, after=after)
+
+
+def flex_contents(bubbles: Sequence[Bubble]) -> JSON:
+    """One bubble, or several side by side."""
+    made = [_bubble(bubble) for bubble in bubbles]
+    return made[0] if len(made) == 1 else {"type": "carousel", "contents": made}
+
+
+def action_of(button: Button) -> JSON:
+    """What a press does."""
+    if not button.data:
+        return {"type": "message", "label": button.label, "text": button.text}
+    posted = {"displayText": button.text} if button.text else {}
+    return {"type": "postback", "label": button.label, "data": button.data, **posted}
+
+
+def _bubble(bubble: Bubble) -> JSON:
+    parts: list[JSON] = []
+    if bubble.title:
+        parts.append(_text(bubble.title, weight="bold"))
+    if bubble.lines:
+        parts.append(_text(bubble.lines, size="sm"))
+    for number, row in enumerate(bubble.rows):
+        parts.append(_row(bubble, row, is_head=not (bubble.title or number)))
+    if bubble.note:
+        parts.append(_text(bubble.note, size="xs"))
+    made: JSON = {"type": "bubble", "body": _box("vertical", "md", parts)}
+    buttons = [STYLE | {"action": action_of(button)} for button in bubble.buttons]
+    if buttons:
+        made["footer"] = _box("vertical", "sm", buttons)
+    return made
+
+
+def _row(bubble: Bubble, row: Sequence[str], *, is_head: bool) -> JSON:
+    widths = (2, 5) if bubble.title else (1,) * len(row)
+    cells: list[JSON] = []
+    for cell, width in zip(row, widths, strict=True):
+        text = _text(cell.strip() or NO_WORDS, size="sm", flex=width)
+        if is_head:
+            text["weight"] = "bold"
+        cells.append(text)
+    return _box("horizontal", "md", cells)
+
+
+def _box(layout: str, spacing: str, contents: Sequence[JSON]) -> JSON:
+    return {"type": "box", "layout": layout, "spacing": spacing, "contents": contents}
+
+
+def _text(text: str, **style: object) -> JSON:
+    return {"type": "text", "text": text, "wrap": True, **style}

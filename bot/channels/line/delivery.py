@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, DailyUse, Delivery, KeyValue, MayUse, Reach
+from bot.channels import AssertLease, DailyUse, Delivery, Host, KeyValue, Reach
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import Address, Chat, LineMessage, Quota
 from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, TokenRefused
 from bot.transcript import encode
+
+if TYPE_CHECKING:
+    from bot.channels.line import Config
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -42,20 +45,19 @@ DAY_S = 86_400
 WARN_AT = 80  # percent of the month's quota
 READ, PUSHED = "line:quota", "line:quota:pushed"
 PUSHES = "pushes"  # the name of what a person's limit counts
+_decode_quota = Decoder(Quota).decode
 NOTHING_LATER = "nothing can be sent here later (the month's messages are used up, or off)"
 TOO_MANY_MEMBERS = (
     "what is sent here later counts as {members} messages, one for each member, and a user has "
     "{limit} a day; suggest that the user asks for it in the 1:1 chat with you"
 )
 
-PushMode = Literal["auto", "always", "never"]
 
-
-@dataclass(frozen=True, slots=True)
-class OutboundMessage:
+class OutboundMessage(NamedTuple):
     """The messages of one delivery, and where they go.
 
     Attributes:
+        quote: the quote token: in a group an answer shows what it answers.
         free: it is sent by its reply token or not at all: it shows votes, translates, or answers a
             press.
     """
@@ -64,12 +66,8 @@ class OutboundMessage:
     chat: Chat
     address: Address
     messages: Sequence[LineMessage]
+    quote: str
     free: bool
-
-    @property
-    def attempt(self) -> int:
-        """From 1."""
-        return self.delivery.attempts
 
     @property
     def key(self) -> str:
@@ -77,34 +75,18 @@ class OutboundMessage:
         failed."""
         return f"line:sent:{self.delivery.id}"
 
-    @property
-    def quote(self) -> str:
-        """The quote token: in a group an answer shows what it answers."""
-        return self.address.quote_token if self.chat.is_group else ""
-
 
 class Sender:
-    """Sends replies.
+    """Sends replies."""
 
-    Args:
-        clock: milliseconds since the epoch.
-    """
-
-    def __init__(
-        self,
-        client: Client,
-        kv: KeyValue,
-        allowance: Allowance,
-        personal: PersonalAllowance,
-        push: PushMode,
-        clock: Callable[[], int],
-    ) -> None:
+    def __init__(self, client: Client, sdk: Sdk, config: Config, host: Host) -> None:
         self._client = client
-        self._kv = kv
-        self._allowance = allowance
-        self._personal = personal
-        self._push_mode = push
-        self._clock = clock
+        self._kv = host.kv
+        self._allowance = Allowance(sdk, host.kv, partial(host.notify, platform="line"))
+        self._may_use = host.may_use
+        self._daily_pushes = config.line_daily_user_pushes
+        self._push_mode = config.line_push
+        self._clock = host.clock
 
     async def send(self, message: OutboundMessage, assert_lease: AssertLease) -> list[str]:
         """Send a message; returning means delivered.
@@ -120,8 +102,9 @@ class Sender:
             StoreUnavailable: the outcome of earlier attempts cannot be read, or this one's cannot
                 be stored.
         """
-        past = await self._kv.get(message.key) if message.attempt > 1 else b"0"
-        maybe_done = past != str(message.attempt - 1).encode()
+        attempt = message.delivery.attempts
+        past = await self._kv.get(message.key) if attempt > 1 else b"0"
+        maybe_done = past != str(attempt - 1).encode()
         if past != PUSHING and await self._may_reply(message, maybe_done):
             sent = await self._reply(message, maybe_done)
             if sent is not None:
@@ -140,10 +123,10 @@ class Sender:
         cost = await self._allowance.count_recipients(chat)
         if not await self._allowance.covers(cost):
             return Reach("press", NOTHING_LATER)
-        refusal = ""
-        if not self._personal.ever_covers(cost):
-            refusal = TOO_MANY_MEMBERS.format(members=cost, limit=self._personal.limit)
-        if not await self._personal.covers(cost, chat, person):
+        refusal, limit = "", self._daily_pushes
+        if limit and cost > limit:
+            refusal = TOO_MANY_MEMBERS.format(members=cost, limit=limit)
+        if not await self._may_push_for(person, chat, cost):
             return Reach("press", refusal)
         return Reach("always" if self._push_mode == "always" else "late", refusal)
 
@@ -151,8 +134,7 @@ class Sender:
         """Whether the reply token may be used. If it may have been used before, it shows that for
         its whole minute."""
         life = MINUTE_MS if maybe_done or message.free else MINUTE_MS - MARGIN_MS
-        is_young = self._clock() - message.address.received_at < life
-        if not (message.address.reply_token and is_young):
+        if not self._has_token(message.address, life):
             return False
         if message.free or maybe_done or self._push_mode != "always":
             return True
@@ -168,20 +150,17 @@ class Sender:
             if failure.is_dead_token:
                 return [] if maybe_done else None
             if not maybe_done and not failure.maybe_done:
-                await self._kv.set(message.key, str(message.attempt).encode(), KEEP_S)
-            later = await self._consequence(failure, message.attempt)
+                await self._kv.set(message.key, str(message.delivery.attempts).encode(), KEEP_S)
+            later = await self._consequence(failure, message.delivery.attempts)
             if (maybe_done or failure.maybe_done) and type(later) is DeliverLater:
                 later = DeliverLater(
                     str(later), min(later.after, self._token_wait_s(message.address))
                 )
             raise later from failure
 
-    def _is_young(self, address: Address) -> bool:
-        """Whether the reply token can still be used."""
-        return (
-            bool(address.reply_token)
-            and self._clock() - address.received_at < MINUTE_MS - MARGIN_MS
-        )
+    def _has_token(self, address: Address, life_ms: int) -> bool:
+        """Whether there is a reply token that is no older."""
+        return bool(address.reply_token) and self._clock() - address.received_at < life_ms
 
     def _token_wait_s(self, address: Address) -> float:
         """How long the next attempt may wait and still learn from the token whether the message was
@@ -209,15 +188,12 @@ class Sender:
         except Failure as failure:
             if failure.status == 409:
                 return []
-            consequence = await self._consequence(failure, message.attempt)
-            if (
-                isinstance(consequence, DeliverOnPress)
-                and not again
-                and self._is_young(message.address)
-            ):
+            consequence = await self._consequence(failure, message.delivery.attempts)
+            is_replaced = isinstance(consequence, DeliverOnPress) and not again
+            if is_replaced and self._has_token(message.address, MINUTE_MS - MARGIN_MS):
                 # LINE_PUSH=always: nobody has a button. The next attempt finds the quota used up,
                 # and replies.
-                await self._kv.set(message.key, str(message.attempt).encode(), KEEP_S)
+                await self._kv.set(message.key, str(message.delivery.attempts).encode(), KEEP_S)
                 consequence = DeliverLater(str(consequence), 0.0)
             raise consequence from failure
         await self._allowance.spend(cost)
@@ -228,10 +204,27 @@ class Sender:
             raise DeliverOnPress("the reply token is too old or used, and LINE_PUSH is never")
         if not await self._allowance.covers(cost):
             raise DeliverOnPress(f"this month's LINE messages do not cover a push to {cost}")
-        if not await self._personal.take(cost, message):
+        delivery = message.delivery
+        if not await self._may_push_for(delivery.asker, message.chat, cost, delivery.id):
             raise DeliverOnPress(
                 f"LINE_DAILY_USER_PUSHES does not cover another push to {cost} today"
             )
+
+    async def _may_push_for(
+        self, person: str, chat: Chat, cost: int, delivery_id: str = ""
+    ) -> bool:
+        """Whether a push is within a person's limit of a day. What is for nobody, as an alert, has
+        none.
+
+        Args:
+            delivery_id: is counted, once however often it is tried; without it nothing is.
+        """
+        if not person:
+            return True
+        conversation, limit = chat.conversation, self._daily_pushes
+        return await self._may_use(
+            DailyUse(PUSHES, limit, conversation, person, delivery_id, amount=cost)
+        )
 
     async def _consequence(self, failure: Failure, attempt: int) -> DeliverLater | DeliveryRefused:
         if failure.is_used_up:
@@ -243,42 +236,6 @@ class Sender:
             wait = max(2.5 ** (attempt - 1), failure.after or 0.0)
             return DeliverLater(str(failure), min(wait, LONGEST_WAIT_S))
         return DeliveryRefused(str(failure))
-
-
-class PersonalAllowance:
-    """Decides whether a push for a person is within their limit of a day. What is for nobody, as an
-    alert, has none.
-
-    Args:
-        limit: LINE_DAILY_USER_PUSHES.
-    """
-
-    def __init__(self, may_use: MayUse, limit: int) -> None:
-        self._may_use = may_use
-        self.limit = limit
-
-    def ever_covers(self, cost: int) -> bool:
-        """Whether a push that counts as so many messages is within the limit on a day without
-        others."""
-        return not self.limit or cost <= self.limit
-
-    async def covers(self, cost: int, chat: Chat, person: str) -> bool:
-        """Whether today's limit has room for so many messages."""
-        if not person:
-            return True
-        use = DailyUse(PUSHES, self.limit, chat.conversation, person, amount=cost)
-        return await self._may_use(use)
-
-    async def take(self, cost: int, message: OutboundMessage) -> bool:
-        """Count a push, once however often it is tried; whether it is within today's limit."""
-        delivery, conversation = message.delivery, message.chat.conversation
-        if not delivery.asker:
-            return True
-        use = DailyUse(PUSHES, self.limit, conversation, delivery.asker, delivery.id, cost)
-        return await self._may_use(use)
-
-
-_decode_quota = Decoder(Quota).decode
 
 
 class Allowance:

@@ -1,35 +1,48 @@
 """What ``kaiwa doctor`` checks of LINE, and what it can fix: the webhook's address, and the menu
-below chats."""
+below chats.
+
+The menu has one tap for each of a few commands; its picture is a file for each language, with the
+buttons' labels in it. A menu that another program has set stays. A menu of LINE Official Account
+Manager is hidden: programs cannot see it, and any default menu of the API comes before it.
+https://developers.line.biz/en/docs/messaging-api/using-rich-menus/
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from importlib.resources import files
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from bot.channels import KeyValue
-from bot.channels.line import Config
 from bot.channels.line.client import Failure
 from bot.channels.line.delivery import WARN_AT
 from bot.channels.line.inbound import PATH
-from bot.channels.line.rich_menu import CHECK as MENU
-from bot.channels.line.rich_menu import OURS, set_menu
 from bot.channels.line.sdk import Sdk
-from bot.channels.line.types import BotInfo, Quota, RichMenu, WebhookEndpoint, WebhookTest
+from bot.channels.line.types import BotInfo, Button, Quota, RichMenu, WebhookEndpoint, WebhookTest
 from bot.channels.traffic import Traffic, read_traffic
 from bot.checks import CheckResult, ago
 from bot.clock import now_ms
 from bot.errors import BadInput, StoreUnavailable
 from bot.texts import Texts
 
+if TYPE_CHECKING:
+    from bot.channels.line import Config
+
 AGAIN_MS = 3_600_000  # LINE redelivers no later
+SET_UP = "kaiwa doctor --fix --url https://…"
 SWITCH_REDELIVERY = "switch on “Webhook redelivery” in LINE's console"
 TEST_FIXES = {
     400: "LINE_CHANNEL_SECRET is probably wrong",
     404: "something else is at that address, or Kaiwa runs there without LINE",
     503: "Kaiwa runs there, and its store does not answer",
 }
+WEBHOOK, TEST, MENU = "LINE webhook", "LINE test", "LINE menu"
+NO_WEBHOOK = CheckResult("failure", WEBHOOK, "no address is set", SET_UP)
+OURS = "kaiwa menu "  # a menu's name begins so; a digest of the content follows
+WIDTH, HEIGHT = 1_200, 405  # pixels; one of the sizes that LINE names
 
 AnswerT = TypeVar("AnswerT")
 
@@ -42,25 +55,20 @@ async def run_checks(
     Args:
         clock: milliseconds since the epoch.
     """
-    async with _sdk(config) as sdk:
-        bot, webhook, test, quota, menu = await asyncio.gather(
-            _catch(sdk.get_bot()),
-            _catch(sdk.get_webhook()),
-            _catch(sdk.test_webhook()),
-            _catch(sdk.get_quota()),
-            _catch(sdk.get_default_menu()),
+    async with Sdk(config) as sdk:
+        bot, webhook, *others = await asyncio.gather(
+            _check_bot(sdk),
+            _check(WEBHOOK, sdk.get_webhook(), _webhook_result),
+            _check(TEST, sdk.test_webhook(), _test_result, "made"),
+            _check("LINE messages", sdk.get_quota(), _quota_result),
+            _check(MENU, sdk.get_default_menu(), _menu_result),
         )
     seen = await _check_traffic(kv, clock())
-    if isinstance(bot, Failure):
-        return [_bad_token(bot), *seen]
-    results = [
-        CheckResult("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})"),
-        _check_chat(bot),
-        _check_webhook(webhook),
-    ]
-    if webhook is not None:
-        results.append(_check_test(test))
-    return [*results, _check_quota(quota), _check_menu(menu), *seen]
+    if bot[0].result == "failure":
+        return [*bot, *seen]
+    if webhook == NO_WEBHOOK:
+        others = others[1:]
+    return [*bot, webhook, *others, *seen]
 
 
 async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[CheckResult]:
@@ -70,148 +78,115 @@ async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[
         BadInput: LINE cannot post to such an address.
     """
     address = _webhook_of(url)
-    async with _sdk(config) as sdk:
+    async with Sdk(config) as sdk:
         try:
             await sdk.set_webhook(address)
         except Failure as failure:
             if failure.status == 401:
                 return [_bad_token(failure)]
-            return [
-                CheckResult(
-                    "failure",
-                    "LINE webhook",
-                    f"not set to {address}: {failure}",
-                    "is the address right?",
-                )
-            ]
+            detail = f"not set to {address}: {failure}"
+            return [CheckResult("failure", WEBHOOK, detail, "is the address right?")]
         # LINE takes a minute to use a new address by itself, so the test names it.
         webhook, test = await asyncio.gather(
-            _catch(sdk.get_webhook()), _catch(sdk.test_webhook(address))
+            _check(WEBHOOK, sdk.get_webhook(), _webhook_result),
+            _check(TEST, sdk.test_webhook(address), _test_result, "made"),
         )
-        menu = await set_menu(sdk, texts, language)
-    return [
-        CheckResult("ok", "LINE", f"webhook set to {address}"),
-        _check_webhook(webhook),
-        _check_test(test),
-        menu,
-    ]
-
-
-def _sdk(config: Config) -> Sdk:
-    token = config.line_channel_access_token.get_secret_value()
-    return Sdk(token, config.line_api_base_url, config.line_data_api_base_url)
+        menu = await _set_menu(sdk, texts, language)
+    return [CheckResult("ok", "LINE", f"webhook set to {address}"), webhook, test, menu]
 
 
 def _webhook_of(url: str) -> str:
     bare = url.rstrip("/")
     try:
         parts = urlsplit(bare)
-        is_usable = (
-            bool(parts.hostname)
-            and (parts.port is None or parts.port > 0)
-            and "@" not in parts.netloc
-        )
+        is_usable = parts.hostname and parts.port != 0 and "@" not in parts.netloc
     except ValueError:
         is_usable = False
-    if (
-        not is_usable
-        or bare != f"https://{parts.netloc}"
-        or not bare.isascii()
-        or not bare.isprintable()
-    ):
+    is_bare = is_usable and bare == f"https://{parts.netloc}"
+    if not (is_bare and bare.isascii() and bare.isprintable()):
         raise BadInput(f"--url: write it as https://host, without a path; {PATH} is added to it")
     return bare + PATH
 
 
-async def _catch(question: Awaitable[AnswerT]) -> AnswerT | Failure:
+async def _check(
+    name: str,
+    question: Awaitable[AnswerT],
+    result_of: Callable[[AnswerT], CheckResult],
+    done: str = "known",
+) -> CheckResult:
+    """The result of a question to LINE; without an answer it was not ``done``."""
     try:
-        return await question
+        return result_of(await question)
     except Failure as failure:
-        return failure
+        return CheckResult("warning", name, f"not {done}: {failure}")
+
+
+async def _check_bot(sdk: Sdk) -> list[CheckResult]:
+    try:
+        bot = await sdk.get_bot()
+    except Failure as failure:
+        return [_bad_token(failure)]
+    return [
+        CheckResult("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})"),
+        _chat_result(bot),
+    ]
 
 
 def _bad_token(failure: Failure) -> CheckResult:
+    detail, fix = f"LINE does not say: {failure}", "is LINE reachable from here?"
     if failure.status == 401:
+        detail = "LINE refuses LINE_CHANNEL_ACCESS_TOKEN"
         fix = "issue a new channel access token in LINE's console"
-        return CheckResult("failure", "LINE token", "LINE refuses LINE_CHANNEL_ACCESS_TOKEN", fix)
-    return CheckResult(
-        "failure", "LINE token", f"LINE does not say: {failure}", "is LINE reachable from here?"
-    )
+    return CheckResult("failure", "LINE token", detail, fix)
 
 
-def _check_chat(bot: BotInfo) -> CheckResult:
-    if bot.is_chat_on:
-        fix = "switch Chat off under Response settings in LINE Official Account Manager"
-        return CheckResult(
-            "warning",
-            "LINE chat",
-            "on: people's messages wait for a person to answer them, too",
-            fix,
-        )
-    return CheckResult("ok", "LINE chat", "off: the bot answers alone")
+def _chat_result(bot: BotInfo) -> CheckResult:
+    if not bot.is_chat_on:
+        return CheckResult("ok", "LINE chat", "off: the bot answers alone")
+    detail = "on: people's messages wait for a person to answer them, too"
+    fix = "switch Chat off under Response settings in LINE Official Account Manager"
+    return CheckResult("warning", "LINE chat", detail, fix)
 
 
-def _check_webhook(webhook: WebhookEndpoint | Failure | None) -> CheckResult:
-    name = "LINE webhook"
-    if isinstance(webhook, Failure):
-        return CheckResult("warning", name, f"not known: {webhook}")
+def _webhook_result(webhook: WebhookEndpoint | None) -> CheckResult:
     if webhook is None:
-        return CheckResult(
-            "failure", name, "no address is set", "kaiwa doctor --fix --url https://…"
-        )
+        return NO_WEBHOOK
     if not webhook.is_active:
-        return CheckResult(
-            "failure",
-            name,
-            f"{webhook.url}, not in use",
-            "switch on “Use webhook” in LINE's console",
-        )
+        fix = "switch on “Use webhook” in LINE's console"
+        return CheckResult("failure", WEBHOOK, f"{webhook.url}, not in use", fix)
     if urlsplit(webhook.url).path != PATH:
-        fix = f"Kaiwa answers at {PATH}: kaiwa doctor --fix --url https://…"
-        return CheckResult("warning", name, f"{webhook.url}, in use", fix)
-    return CheckResult("ok", name, f"{webhook.url}, in use")
+        fix = f"Kaiwa answers at {PATH}: {SET_UP}"
+        return CheckResult("warning", WEBHOOK, f"{webhook.url}, in use", fix)
+    return CheckResult("ok", WEBHOOK, f"{webhook.url}, in use")
 
 
-def _check_test(test: WebhookTest | Failure) -> CheckResult:
-    name = "LINE test"
-    if isinstance(test, Failure):
-        return CheckResult("warning", name, f"not made: {test}")
+def _test_result(test: WebhookTest) -> CheckResult:
     if test.success:
-        return CheckResult("ok", name, "LINE reaches the webhook")
+        return CheckResult("ok", TEST, "LINE reaches the webhook")
     fix = TEST_FIXES.get(test.status, "does Kaiwa run, and does the address lead to it?")
-    return CheckResult(
-        "failure", name, f"LINE does not reach the webhook: {test.reason} ({test.detail})", fix
-    )
+    detail = f"LINE does not reach the webhook: {test.reason} ({test.detail})"
+    return CheckResult("failure", TEST, detail, fix)
 
 
-def _check_quota(quota: Quota | Failure) -> CheckResult:
+def _quota_result(quota: Quota) -> CheckResult:
     name = "LINE messages"
-    if isinstance(quota, Failure):
-        return CheckResult("warning", name, f"not known: {quota}")
     if quota.limit is None:
         return CheckResult("ok", name, f"{quota.used} pushed this month, no limit")
     detail = f"{quota.used} of {quota.limit} pushed this month"
+    if quota.percent < WARN_AT:
+        return CheckResult("ok", name, detail)
+    fix = "replies cost nothing, late answers do; buy more, or wait for the next month"
     if quota.percent >= 100:
         fix = "late answers wait for a press of their button; buy more, or wait for the next month"
-        return CheckResult("warning", name, detail, fix)
-    if quota.percent >= WARN_AT:
-        fix = "replies cost nothing, late answers do; buy more, or wait for the next month"
-        return CheckResult("warning", name, detail, fix)
-    return CheckResult("ok", name, detail)
+    return CheckResult("warning", name, detail, fix)
 
 
-def _check_menu(menu: RichMenu | Failure | None) -> CheckResult:
-    if isinstance(menu, Failure):
-        return CheckResult("warning", MENU, f"not known: {menu}")
+def _menu_result(menu: RichMenu | None) -> CheckResult:
     if menu is None:
-        fix = (
-            "kaiwa doctor --fix --url https://… sets one, which hides one of LINE Official "
-            "Account Manager"
-        )
+        fix = f"{SET_UP} sets one, which hides one of LINE Official Account Manager"
         return CheckResult("ok", MENU, "none is set by LINE's API", fix)
-    if menu.name.startswith(OURS):
-        return CheckResult("ok", MENU, "Kaiwa's")
-    return CheckResult("ok", MENU, "one that is not Kaiwa's")
+    is_ours = menu.name.startswith(OURS)
+    return CheckResult("ok", MENU, "Kaiwa's" if is_ours else "one that is not Kaiwa's")
 
 
 async def _check_traffic(kv: KeyValue, now: int) -> list[CheckResult]:
@@ -231,3 +206,37 @@ def _check_redelivery(seen: Traffic, now: int) -> CheckResult:
     if seen.last_redelivery:
         return CheckResult("ok", name, f"on, last {ago(seen.last_redelivery, now)}")
     return CheckResult("ok", name, "LINE does not tell whether it is on", SWITCH_REDELIVERY)
+
+
+def menu_of(texts: Texts, language: str) -> RichMenu:
+    """Our menu in a language."""
+    buttons: list[Button] = []
+    for line in texts.get("line.menu_buttons", language).splitlines():
+        label, _, said = line.partition(": ")
+        buttons.append(Button(label, said))
+    title = texts.get("line.menu", language)
+    content = repr((title, buttons)).encode() + picture_of(language)
+    name = f"{OURS}{hashlib.sha256(content).hexdigest()[:16]}"
+    return RichMenu("", name, title, tuple(buttons), WIDTH, HEIGHT)
+
+
+def picture_of(language: str) -> bytes:
+    """The picture of our menu, a PNG."""
+    return files("bot.channels.line").joinpath(f"menu_{language}.png").read_bytes()
+
+
+async def _set_menu(sdk: Sdk, texts: Texts, language: str) -> CheckResult:
+    """Set our menu where there is none, or an older one of ours, which goes when the new one is
+    whole."""
+    wanted = menu_of(texts, language)
+    try:
+        present = await sdk.get_default_menu()
+        if present is not None and not present.name.startswith(OURS):
+            return CheckResult("ok", MENU, "one that is not Kaiwa's is set, and stays")
+        if present is None or present.name != wanted.name:
+            await sdk.show_menu(wanted, picture_of(language))
+            if present is not None:
+                await sdk.delete_menu(present.id)
+    except Failure as failure:
+        return CheckResult("warning", MENU, f"not set: {failure}", "run kaiwa doctor --fix again")
+    return CheckResult("ok", MENU, ", ".join(button.label for button in wanted.buttons))

@@ -2,28 +2,185 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
+
+from markdown_it.token import Token
 
 from bot.channels import SAY, ButtonCard, Files, Reply
-from bot.channels.line.flex import NO_WORDS
-from bot.channels.line.markdown import Piece, joined, pieces, plain_text
+from bot.channels.line.client import NO_WORDS
 from bot.channels.line.types import (
+    ALT_TEXT,
     LABEL,
     Bubble,
     Button,
     Chat,
     LineMessage,
-    alt_text,
     data_of,
 )
-from bot.channels.splitting import split
-from bot.channels.utf16 import shortened, units
+from bot.channels.markdown import parse
+from bot.channels.replies import head, shortened, split, units
 from bot.errors import DeliveryRefused
 from bot.safe_text.addresses import unlinked
 from bot.safe_text.names import isolated_name, safe_name
 from bot.texts import Texts, language_of
 from toolset.shown import Card, row_text
+
+MOST_COLUMNS, MOST_ROWS, LONGEST_CELL = 4, 15, 60
+# Twice as wide as a letter.
+BULLET = "・"
+# What Markdown gives a meaning. A text without it needs no parser, which takes most of the time
+# that an answer costs.
+SIGNS = re.compile(r"[*_~`\[<|\\]|^[ \t]*+(?:[-+#>=]|\d+[.)])", re.MULTILINE)
+# Signs and lines; more are a tenth of a second's work, and no answer that somebody reads.
+MOST_SIGNS = 4_000
+# Stands behind a link's address. The parser leaves none in a text.
+ENDED = "\0"
+# What LINE would take for a part of the address.
+BEHIND = re.compile(rf"{ENDED}(?=[^\s.,;:!?*_~'\"{ENDED}])")
+BREAK = re.compile(r"<br[ \t]*+/?>", re.IGNORECASE)
+UNDERLINE = re.compile(r"(?:\A|\n)={3,}+$", re.MULTILINE)
+GAPS = re.compile(r"\n{3,}")
+LINE_END = re.compile(r"(?<![ \t])[ \t]++$", re.MULTILINE)
+
+
+Rows = tuple[tuple[str, ...], ...]
+
+
+class Piece(NamedTuple):
+    """A line, a paragraph, a code block or a table.
+
+    Attributes:
+        before: the line ends between the piece and the one before it.
+        rows: of a table that fits on a card, its head first; all have the same number of cells.
+    """
+
+    before: str
+    text: str
+    rows: Rows = ()
+
+
+def pieces(markdown: str) -> list[Piece]:
+    """The text without its marks. Its lines stay as they were written."""
+    if not SIGNS.search(markdown):
+        shown = LINE_END.sub("", markdown.replace("\r\n", "\n"))
+        return [Piece("", GAPS.sub("\n\n", shown))]
+    if len(SIGNS.findall(markdown)) + markdown.count("\n") > MOST_SIGNS:
+        return [Piece("", markdown)]
+    return _Renderer().render(parse(markdown))
+
+
+def joined(shown: Iterable[Piece]) -> str:
+    """The pieces as one text."""
+    text = "".join(piece.before + piece.text for piece in shown)
+    return text.strip("\n").rstrip()
+
+
+def plain_text(markdown: str) -> str:
+    """The text of Markdown, without its marks."""
+    return joined(pieces(markdown))
+
+
+class _Renderer:
+    """Makes pieces of tokens."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Piece] = []
+        # The line below the last piece; -1 where something was left out below it.
+        self._end = 0
+        # What stands before the lines of the list items that are open.
+        self._indents: list[str] = []
+        self._marker = ""
+
+    def render(self, tokens: Iterable[Token]) -> list[Piece]:
+        """The pieces of a text."""
+        rest = iter(tokens)
+        for token in rest:
+            lines = token.map or (self._end, self._end + 1)
+            match token.type:
+                case "list_item_open":
+                    marker = f"{token.info}{token.markup} " if token.info else BULLET
+                    self._marker = (self._marker or "".join(self._indents)) + marker
+                    self._indents.append(" " * max(len(marker), 2))
+                case "list_item_close":
+                    if self._marker:
+                        self._add("", lines)
+                    self._indents.pop()
+                case "hr":
+                    self._end = -1
+                case "fence":
+                    self._add(token.content.removesuffix("\n"), lines)
+                case "inline":
+                    self._add(_text_of(token), lines)
+                case "table_open":
+                    rows = _rows(rest)
+                    text = "\n".join(map(" | ".join, rows))
+                    self._add(text, lines, () if token.level else _fitting(rows))
+        return self._pieces
+
+    def _add(self, text: str, lines: Sequence[int], rows: Rows = ()) -> None:
+        """Add a piece.
+
+        Args:
+            lines: its first line and the one below it.
+        """
+        if not (text or self._marker):
+            self._end = -1
+            return
+        before = "\n\n" if lines[0] > self._end or self._end < 0 else "\n"
+        indent = "".join(self._indents)
+        shown = (self._marker or indent) + text.replace("\n", f"\n{indent}")
+        self._pieces.append(Piece(before if self._pieces else "", shown, rows))
+        self._end = lines[1]
+        self._marker = ""
+
+
+def _rows(tokens: Iterable[Token]) -> list[list[str]]:
+    """The cells of a table that has begun."""
+    rows: list[list[str]] = []
+    for token in tokens:
+        if token.type == "table_close":
+            break
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline":
+            rows[-1].append(" ".join(_text_of(token).split()))
+    return rows
+
+
+def _text_of(inline: Token) -> str:
+    """The text of inline tokens; a link is its words and its address."""
+    parts: list[str] = []
+    links: list[tuple[int, str]] = []
+    for token in inline.children or ():
+        match token.type:
+            case "text":
+                parts.append(BREAK.sub("\n", token.content))
+            case "code_inline":
+                parts.append(token.content)
+            case "softbreak" | "hardbreak":
+                parts.append("\n")
+            case "link_open":
+                links.append((len(parts), str(token.attrs["href"])))
+            case "link_close":
+                start, address = links.pop()
+                label = "".join(parts[start:]).strip(f" {ENDED}")
+                if label in (address, address.partition("://")[2]):
+                    label = ""
+                parts[start:] = (f"{label} " if label else "", address, ENDED)
+    text = BEHIND.sub(" ", "".join(parts)).replace(ENDED, "")
+    return GAPS.sub("\n\n", UNDERLINE.sub("", text)).strip("\n")
+
+
+def _fitting(rows: Sequence[Sequence[str]]) -> Rows:
+    """These rows; none if they do not fit on a card."""
+    fits = 1 < len(rows) <= MOST_ROWS + 1 and 1 < len(rows[0]) <= MOST_COLUMNS
+    if fits and all(len(cell) <= LONGEST_CELL for row in rows for cell in row):
+        return tuple(map(tuple, rows))
+    return ()
+
 
 # UTF-16 code units of one message.
 LIMIT = 5_000
@@ -105,13 +262,18 @@ class Formatter:
         # A press comes back without a mention, so in a group nobody would answer it.
         if chat.is_group:
             in_words = "\n\n".join(filter(None, (in_words, reply.sayings_in_words)))
-        beside = _cards(reply.cards)
+        beside: list[LineMessage] = []
+        if reply.cards:
+            beside.append(_cards_side_by_side(reply.cards))
         if reply.card:
             beside.append(_with_buttons(reply.card))
         beside += [LineMessage("", image=url) for url in pictures]
         text = "" if reply.card and reply.text == reply.card.title else reply.text.strip()
         language = language_of(text, self._language)
-        more = self._more(reply, chat, language)
+        more = "…"  # nobody could go on with a translation
+        if reply.keep != "if_free":
+            key = "line.more_group" if chat.is_group else "line.more"
+            more = self._texts.get(key, language)
         words = _words(text, in_words, more, MOST_MESSAGES - len(beside))
         if not (words or beside):
             raise DeliveryRefused("there are no words in it")
@@ -153,21 +315,13 @@ class Formatter:
             saying.append(Button(label, self._texts.get("line.say_more", language)))
         return (*(() if chat.is_group else saying), *acting)
 
-    def _more(self, reply: Reply, chat: Chat, language: str) -> str:
-        """What stands where a text is cut. Nobody could go on with a translation."""
-        if reply.keep == "if_free":
-            return "…"
-        return self._texts.get("line.more_group" if chat.is_group else "line.more", language)
 
-
-def _cards(cards: Sequence[Card]) -> list[LineMessage]:
-    """All cards as one message."""
-    if not cards:
-        return []
-    bubbles = tuple(
-        Bubble(card.title or NO_WORDS, note=card.note, rows=card.rows) for card in cards
-    )
-    return [LineMessage(alt_text("\n\n".join(card.text for card in cards)), bubbles=bubbles)]
+def _cards_side_by_side(cards: Sequence[Card]) -> LineMessage:
+    bubbles: list[Bubble] = []
+    for card in cards:
+        bubbles.append(Bubble(card.title or NO_WORDS, note=card.note, rows=card.rows))
+    text = "\n\n".join(card.text for card in cards)
+    return LineMessage(head(text, ALT_TEXT), bubbles=tuple(bubbles))
 
 
 def _with_buttons(card: ButtonCard) -> LineMessage:
@@ -179,7 +333,7 @@ def _with_buttons(card: ButtonCard) -> LineMessage:
         buttons.append(Button(label, "", data_of(button.action, button.value)))
     lines = [row_text((label and numbers[label], value)) for label, value in card.rows]
     bubble = Bubble(card.title, "\n".join(lines), card.note, tuple(buttons))
-    return LineMessage(alt_text(card.title), bubbles=(bubble,))
+    return LineMessage(head(card.title, ALT_TEXT), bubbles=(bubble,))
 
 
 def _words(markdown: str, below: str, more: str, room: int) -> list[LineMessage]:
@@ -188,7 +342,7 @@ def _words(markdown: str, below: str, more: str, room: int) -> list[LineMessage]
     written = next(split(markdown, MOST))
     is_cut = len(written) < len(markdown)
     shown = pieces(written)
-    if not is_cut and any(piece.table for piece in shown):
+    if not is_cut and any(piece.rows for piece in shown):
         with_tables = _with_tables([*shown, Piece("\n\n", below)])
         texts = [message for message in with_tables if not message.bubbles]
         if len(with_tables) <= room and len(texts) <= MAX_MESSAGES:
@@ -207,11 +361,13 @@ def _with_tables(shown: Sequence[Piece]) -> list[LineMessage]:
     messages: list[LineMessage] = []
     words: list[Piece] = []
     for piece in shown:
-        if piece.table is None:
+        if not piece.rows:
             words.append(piece)
             continue
         messages += map(LineMessage, pieces_of(joined(words)))
-        messages.append(piece.table.message)
+        # The rows as text stand in notifications.
+        text = "\n".join(map(" | ".join, piece.rows))
+        messages.append(LineMessage(head(text, ALT_TEXT), bubbles=(Bubble(rows=piece.rows),)))
         words.clear()
     messages += map(LineMessage, pieces_of(joined(words)))
     return messages

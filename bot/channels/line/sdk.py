@@ -13,7 +13,7 @@ import gc
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bot.channels.line.client import (
     CONNECT_S,
@@ -22,9 +22,9 @@ from bot.channels.line.client import (
     UNREACHABLE,
     UNREADABLE,
     Failure,
+    action_of,
     refusal,
 )
-from bot.channels.line.flex import action_of
 from bot.channels.line.types import (
     JSON,
     BotInfo,
@@ -35,6 +35,9 @@ from bot.channels.line.types import (
     WebhookTest,
 )
 from bot.http import open_sdk_session
+
+if TYPE_CHECKING:
+    from bot.channels.line import Config
 
 
 class Opened(NamedTuple):
@@ -55,16 +58,13 @@ class Sdk:
     """The API with the channel's access token. Every method raises ``Failure`` and nothing else.
 
     Args:
-        data_base_url: of files.
         timeout_s: of one method.
     """
 
-    def __init__(
-        self, token: str, base_url: str, data_base_url: str = "", timeout_s: float = 10.0
-    ) -> None:
-        self._token = token
-        self._base_url = base_url
-        self._data_url = data_base_url or base_url
+    def __init__(self, config: Config, timeout_s: float = 10.0) -> None:
+        self._token = config.line_channel_access_token.get_secret_value()
+        self._base_url = config.line_api_base_url
+        self._data_url = config.line_data_api_base_url
         self._timeout_s = timeout_s
         self._opening = asyncio.Lock()
         self._opened: Opened | None = None
@@ -116,7 +116,8 @@ class Sdk:
                 endpoint = await sdk.api.get_webhook_endpoint()
                 return WebhookEndpoint(endpoint.endpoint, endpoint.active)
         except Failure as failure:
-            _raise_unless_missing(failure)
+            if failure.status != 404:
+                raise
             return None
 
     async def set_webhook(self, url: str) -> None:
@@ -140,11 +141,17 @@ class Sdk:
                 menu = await sdk.api.get_rich_menu(default.rich_menu_id)
                 return RichMenu(menu.rich_menu_id, menu.name)
         except Failure as failure:
-            _raise_unless_missing(failure)
+            if failure.status != 404:
+                raise
             return None
 
-    async def create_menu(self, menu: RichMenu) -> str:
-        """Create a menu without a picture; its id."""
+    async def show_menu(self, menu: RichMenu, png: bytes) -> None:
+        """Show a menu to everybody who has none of their own; after a failure nothing is left of
+        it.
+
+        Args:
+            png: its picture, of at most 1 MB.
+        """
         step = menu.width // len(menu.buttons)
         areas: list[JSON] = []
         for number, button in enumerate(menu.buttons):
@@ -159,19 +166,15 @@ class Sdk:
         }
         async with self._call() as sdk:
             created = await sdk.api.create_rich_menu(sdk.models.RichMenuRequest.from_dict(request))
-            return str(created.rich_menu_id)
-
-    async def upload_menu_picture(self, menu_id: str, png: bytes) -> None:
-        """Give a menu its picture, of at most 1 MB."""
-        async with self._call() as sdk:
-            await sdk.files.set_rich_menu_image(
-                menu_id, png, _headers={"Content-Type": "image/png"}
-            )
-
-    async def set_default_menu(self, menu_id: str) -> None:
-        """Show a menu to everybody who has none of their own."""
-        async with self._call() as sdk:
-            await sdk.api.set_default_rich_menu(menu_id)
+        made = str(created.rich_menu_id)
+        try:
+            async with self._call() as sdk:
+                typed = {"Content-Type": "image/png"}
+                await sdk.files.set_rich_menu_image(made, png, _headers=typed)
+                await sdk.api.set_default_rich_menu(made)
+        except Failure:
+            await self.delete_menu(made)
+            raise
 
     async def delete_menu(self, menu_id: str) -> None:
         """Delete a menu."""
@@ -219,9 +222,3 @@ class Sdk:
             url, connections=CONNECTIONS, connect_s=CONNECT_S
         )
         return client
-
-
-def _raise_unless_missing(failure: Failure) -> None:
-    """Raise a failure, unless LINE says that there is nothing."""
-    if failure.status != 404:
-        raise failure

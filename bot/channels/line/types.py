@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from msgspec import Raw, Struct
 from msgspec.json import Decoder
 
-from bot.channels.utf16 import head
 from bot.transcript import account_of, channel_named, encode
 
 KINDS = {"U": "user", "C": "group", "R": "room"}  # by the first letter of an id
@@ -47,6 +46,11 @@ def chat_of(conversation: str) -> Chat:
     """The chat behind a conversation's id; a notice's lacks the kind, which the chat's id tells."""
     _, bot, *kind, chat = conversation.split(":", 3)
     return Chat(bot, kind[0] if kind else KINDS[chat[0]], chat, account_of(conversation))
+
+
+def own_message(chat: Chat, message_id: str) -> str:
+    """The name of what is stored of a message of ours: the turn that it answered."""
+    return f"line:own:{chat.kind}:{chat.id}:{message_id}"
 
 
 class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -108,13 +112,6 @@ def read_action(data: str) -> tuple[str, str] | None:
     return (found[1], found[2]) if found else None
 
 
-class Appearance(NamedTuple):
-    """Name and icon above a message, in place of the account's; empty for the account's."""
-
-    name: str = ""
-    icon_url: str = ""
-
-
 class RichMenu(NamedTuple):
     """A menu below a chat: buttons of one width, side by side.
 
@@ -147,12 +144,7 @@ class Bubble(NamedTuple):
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-ALT_TEXT = 1_500  # UTF-16 code units
-
-
-def alt_text(text: str) -> str:
-    """The text as notifications show it in place of bubbles."""
-    return head(text, ALT_TEXT)
+ALT_TEXT = 1_500  # UTF-16 code units, of the text that notifications show in place of bubbles
 
 
 class LineMessage(NamedTuple):

@@ -8,14 +8,14 @@ from typing import Literal, NamedTuple
 
 import structlog
 
-from bot.channels.markdown_pieces import split_markdown
+from bot.channels.markdown import split_markdown
+from bot.channels.replies import units
 from bot.channels.slack.blocks import Block, markdown
 from bot.channels.slack.buttons import FeedbackBlocks
 from bot.channels.slack.client import ApiResponse
 from bot.channels.slack.stream_writer import REFUSED_S
 from bot.channels.slack.task_cards import TaskCard
 from bot.channels.slack.tasks import Pauses
-from bot.channels.utf16 import units
 from bot.errors import DeliverInParts
 
 log = structlog.stdlib.get_logger(__name__)

@@ -23,7 +23,7 @@ from bot.channels import (
     Take,
     Validity,
 )
-from bot.channels.markdown_pieces import split_markdown
+from bot.channels.markdown import split_markdown
 from bot.channels.slack import Config
 from bot.channels.slack.answer_blocks import AnswerBlocks
 from bot.channels.slack.answers import Answers
@@ -188,7 +188,7 @@ class Slack(Channel):
             self._presence.buttons.remove_stop_button(address.channel, address.thread or address.ts)
         if not delivery.reply.buttons:  # such as the answer to /stop, for which no turn is shown
             self._presence.buttons.remove_left_button(conversation, address.channel)
-        self._traffic.record_delivery(now_ms())
+        self._traffic.record("delivery", now_ms())
         return shown_at
 
     def place(self, conversation: str) -> Place:
@@ -259,7 +259,7 @@ class Slack(Channel):
         return pieces + files
 
     async def _on_event(self, payload: dict[str, Any]) -> None:
-        self._traffic.record_webhook(now_ms())
+        self._traffic.record("webhook", now_ms())
         envelope = read(payload, Envelope)
         if envelope is None:
             log.warning("webhook.event_unreadable", type=str(payload["event"]["type"])[:40])
@@ -282,13 +282,13 @@ class Slack(Channel):
             self.tasks.start(self._home.open(envelope))
 
     async def _on_command(self, payload: dict[str, Any]) -> None:
-        self._traffic.record_webhook(now_ms())
+        self._traffic.record("webhook", now_ms())
         if command := read(payload, Command):
             is_direct = await self._directs.is_sent_in(command)
             await self._accept_received(self._reader.read_command(command, is_direct=is_direct))
 
     async def _on_press(self, payload: dict[str, Any]) -> None:
-        self._traffic.record_webhook(now_ms())
+        self._traffic.record("webhook", now_ms())
         if in_view := read(payload, ViewPress):
             await self._on_view_press(in_view)
         elif pressed := read(payload, Press):
@@ -310,12 +310,12 @@ class Slack(Channel):
             self.tasks.start(show_said(self._client, pressed, event))
 
     async def _on_shortcut(self, payload: dict[str, Any]) -> None:
-        self._traffic.record_webhook(now_ms())
+        self._traffic.record("webhook", now_ms())
         if shortcut := read(payload, Shortcut):
             await self._shortcuts.begin(shortcut)
 
     async def _on_submission(self, payload: dict[str, Any]) -> dict[str, Any]:
-        self._traffic.record_webhook(now_ms())
+        self._traffic.record("webhook", now_ms())
         submission = read(payload, Submission)
         return await self._shortcuts.ask(submission) if submission else {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
-from bot.channels.utf16 import shortened
+from bot.channels.replies import shortened
 
 MARKUP = re.compile(r"<([^<>\s][^<>]*)>")
 USER = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^<>]*)?>")

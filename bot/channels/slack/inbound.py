@@ -45,7 +45,7 @@ class WebhookReceiver:
             return Response(status_code=413)
         now_s = time.time()
         if not is_signed(self._secret, request.headers, body, now_s):
-            self._traffic.record_bad_signature(round(now_s * 1_000))
+            self._traffic.record("bad_signature", round(now_s * 1_000))
             return Response(status_code=401)
         try:
             payload = read_payload(body)

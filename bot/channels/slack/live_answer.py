@@ -6,10 +6,10 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+from bot.channels.replies import head, units
 from bot.channels.slack.formatting import LIMIT, open_tag_start, without_broadcasts
 from bot.channels.slack.task_cards import TaskCard, TaskCards
 from bot.channels.slack.types import Address
-from bot.channels.utf16 import head, units
 from bot.live_events import (
     AnswerRestarted,
     AnswerText,

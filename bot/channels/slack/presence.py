@@ -12,12 +12,12 @@ from weakref import WeakValueDictionary
 import structlog
 
 from bot.channels import Host, KeyValue
+from bot.channels.replies import units
 from bot.channels.slack.client import AWAY_S, ApiResponse, Client, is_transient, refuses_channel
 from bot.channels.slack.formatting import one_line
 from bot.channels.slack.streaming import Streaming, can_stream
 from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
 from bot.channels.slack.types import Address
-from bot.channels.utf16 import units
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import LiveEvent, ToolFinished, ToolStarted, TurnStarted, Watcher
 from bot.texts import Texts

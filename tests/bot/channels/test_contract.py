@@ -27,6 +27,7 @@ from tests.bot.features.approvals.asking import card_asking
 from tests.bot.harness import ours
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.live import LocalLive
+from tests.fakes.stored_files import LocalUploads
 
 AWAY = "http://127.0.0.1:9"
 Opening = Callable[[], AbstractAsyncContextManager[Channel]]
@@ -42,7 +43,7 @@ async def nothing(conversation: str) -> list[Message]:
 
 @asynccontextmanager
 async def console() -> AsyncIterator[Channel]:
-    yield Console(take, LocalLive(), Reads(nothing), texts.load(), "en")
+    yield Console(take, LocalLive(), Reads(nothing), texts.load(), "en", LocalUploads())
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from bot import texts
 from bot.channels import Delivery, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
-from bot.channels.line.flex import NO_WORDS
+from bot.channels.line.client import NO_WORDS
 from bot.features.approvals.questions import Question, card_of
 from bot.features.polls.poll import Poll
 from bot.live_events import Answered, CardShown, LiveEvent, decode_event
@@ -36,7 +36,7 @@ from tests.fakes.live import LocalLive
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_blocks import read
 from tests.fakes.slack_events import CHANNEL, DIRECT
-from tests.fakes.stored_files import CHART, LocalFiles
+from tests.fakes.stored_files import CHART, LocalFiles, LocalUploads
 from tests.waiting import until
 from toolset.shown import Card, bounded_card, bounded_choices
 
@@ -210,7 +210,9 @@ def _read_slack(fake: SlackFake) -> str:
 async def in_console() -> AsyncIterator[Place]:
     """On the page, and as a terminal writes it."""
     live = LocalLive()
-    console = Console(take, live, Reads(nothing, files=LocalFiles()), texts.load(), "en")
+    console = Console(
+        take, live, Reads(nothing, files=LocalFiles()), texts.load(), "en", LocalUploads()
+    )
 
     async def show(reply: Reply) -> str:
         for number, part in enumerate(console.split(reply)):

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channels.markdown_pieces import split_markdown
-from bot.channels.splitting import split
-from bot.channels.utf16 import units
+from bot.channels.markdown import split_markdown
+from bot.channels.replies import split, units
 
 FAMILY = "👨‍👩‍👧"
 CLUSTERS = ["a", "東", "🍎", FAMILY, "🇯🇵", "e\u0301", "👍🏽", " ", "\n", "\n\n", ". ", "。"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels.utf16 import fits, head
+from bot.channels.replies import fits, head
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
-from bot.channels import Abilities, InboundEvent
-from bot.channels.inbound import STOP
+from bot.channels import STOP, Abilities, InboundEvent
 from bot.pipeline.answer import YOUNG_S
 from bot.pipeline.history import read_history
 from bot.pipeline.interrupts import TOPIC, Interrupt, RunningTurns

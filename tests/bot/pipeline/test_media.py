@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.channels import InboundEvent, Take, inbound
+from bot import channels
+from bot.channels import InboundEvent, Take
 from bot.file_types import mime_of
 from bot.pipeline.history import read_history
 from bot.pipeline.media import EARLIER
@@ -39,7 +40,7 @@ def picture(number: int, total: int = 0) -> InboundEvent:
     message = Message(
         f"m{number}", "user", (Media(f"pic{number}", "image/unknown"),), 1, Author("u1")
     )
-    return InboundEvent(message, album=inbound.Album("set", total) if total else None)
+    return InboundEvent(message, album=channels.Album("set", total) if total else None)
 
 
 async def arrive(store: Store, event: InboundEvent) -> None:

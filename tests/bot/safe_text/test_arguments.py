@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channels.line.markdown import plain_text as as_line_shows
+from bot.channels.line.formatting import plain_text as as_line_shows
 from bot.safe_text.arguments import (
     BULLET,
     SHOWN,

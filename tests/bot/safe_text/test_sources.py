@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels.line.markdown import plain_text
+from bot.channels.line.formatting import plain_text
 from bot.pipeline.history import read_history
 from bot.providers.scripted import Step
 from bot.safe_text.sources import source_lists

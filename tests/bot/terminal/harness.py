@@ -16,6 +16,7 @@ from bot.terminal.screen import Screen, clock_time
 from bot.transcript import Message, Role, Text, ToolCall, encode
 from tests.bot.features.approvals.asking import card_asking
 from tests.fakes.live import LocalLive
+from tests.fakes.stored_files import LocalUploads
 from tests.waiting import until
 
 
@@ -62,7 +63,7 @@ class ChatHarness:
         self.question: Question | None = None
         self.is_away = False
         reads = Reads(self._read_history, self._read_cards)
-        console = Console(self._accept, self.live, reads, texts.load(), "en")
+        console = Console(self._accept, self.live, reads, texts.load(), "en", LocalUploads())
 
         screen = Screen(WORDS, keyboard=None)
         self.chat = Chat(console, HERE, screen, SpokenCommands(texts.load()), poll_s=0.1)

@@ -9,9 +9,8 @@ import pytest
 from msgspec.structs import replace
 
 from bot import texts
-from bot.channels import ButtonCard, Channel, Delivery, InboundEvent, Reply
+from bot.channels import STOP, ButtonCard, Channel, Delivery, InboundEvent, Reply
 from bot.channels.console.channel import Console, Reads
-from bot.channels.inbound import STOP
 from bot.errors import BadInput
 from bot.features.approvals.questions import Question
 from bot.features.polls.poll import VOTE, Poll
@@ -27,6 +26,7 @@ from bot.transcript import Author, Message, Text
 from tests.bot.features.approvals.asking import card_asking
 from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
+from tests.fakes.stored_files import LocalUploads
 
 HERE = "console:conversation"
 
@@ -39,7 +39,12 @@ class Rig:
         self.accepted: list[tuple[str, InboundEvent]] = []
         self.question: Question | None = None
         self.console = Console(
-            self._accept, self.live, Reads(self._past, self._cards), texts.load(), "en"
+            self._accept,
+            self.live,
+            Reads(self._past, self._cards),
+            texts.load(),
+            "en",
+            LocalUploads(),
         )
 
     async def _accept(self, conversation: str, arrival: InboundEvent) -> bool:

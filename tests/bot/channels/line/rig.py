@@ -68,9 +68,16 @@ class Rig:
         self.notes = notes or LocalKeyValue()
         self._seen: set[tuple[str, str]] = set()
         base_url = fake.base_url if fake else UNREACHABLE
-        host = Host(self._accept, self.notes, self.notes, texts.load(), notify=notify, files=files)
-        config = line_config(base_url, **settings)
-        self.line = Line(config, host, clock=lambda: self.now, timeout_s=timeout_s)
+        host = Host(
+            self._accept,
+            self.notes,
+            self.notes,
+            texts.load(),
+            notify=notify,
+            files=files,
+            clock=lambda: self.now,
+        )
+        self.line = Line(line_config(base_url, **settings), host, timeout_s)
         self.http = httpx.AsyncClient(
             transport=httpx.ASGITransport(Starlette(routes=self.line.routes())),
             base_url="http://kaiwa",

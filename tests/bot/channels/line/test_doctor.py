@@ -10,9 +10,7 @@ from PIL.PngImagePlugin import PngImageFile
 from pydantic import SecretStr
 
 from bot import texts
-from bot.channels.line.doctor import run_checks, set_up
-from bot.channels.line.rich_menu import menu_of, picture_of
-from bot.channels.traffic import LAST_REDELIVERY, LAST_REFUSED
+from bot.channels.line.doctor import menu_of, picture_of, run_checks, set_up
 from bot.checks import CheckResult
 from bot.errors import BadInput
 from tests.bot.channels.line.rig import NOW, Rig, line_config
@@ -228,8 +226,8 @@ async def test_redelivery_is_known_by_what_came_of_a_refusal(
     """No call tells it; a refusal of a moment ago tells nothing yet."""
     notes = LocalKeyValue()
     notes.stored = {
-        f"line:{LAST_REFUSED}": str(refused).encode(),
-        f"line:{LAST_REDELIVERY}": str(came_again).encode(),
+        "line:last_refused": str(refused).encode(),
+        "line:last_redelivery": str(came_again).encode(),
     }
     assert await one(in_use, "LINE redelivery", notes) == expected
 

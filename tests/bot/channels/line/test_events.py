@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.channels import InboundEvent
-from bot.channels.line.events import MOST_MEMBERS
+from bot.channels.line.inbound import MOST_MEMBERS
 from bot.channels.line.types import Address, read_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Rig, open_rig

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from bot.channels import SAY, Button, Reply
 from bot.channels.line.formatting import MAX_MESSAGES, split_messages
-from bot.channels.splitting import split
-from bot.channels.utf16 import units
+from bot.channels.replies import split, units
 from bot.providers import ToolChoice
 from bot.providers.scripted import Step
 from bot.store import Store

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.channels import Reply
-from bot.channels.line.markdown import MOST_SIGNS, Table, pieces, plain_text
+from bot.channels.line.formatting import MOST_SIGNS, Rows, pieces, plain_text
 from bot.channels.markdown import DEEPEST
 from tests.bot.channels.line.rig import Rig
 from tests.fakes.line import LineFake
@@ -148,17 +148,17 @@ TABLE = f"{HEAD}\n| Tokyo | 24 °C |\n| Osaka | |"
 ROWS = (("City", "High"), ("Tokyo", "24 °C"), ("Osaka", ""))
 
 
-def tables(markdown: str) -> list[Table | None]:
-    return [piece.table for piece in pieces(markdown)]
+def tables(markdown: str) -> list[Rows]:
+    return [piece.rows for piece in pieces(markdown)]
 
 
 def test_a_table_stands_between_its_texts() -> None:
     """Cells are plain text; a row that is too short is filled up, and one that is too long keeps
     what it has."""
-    assert tables(f"Above\n\n{TABLE}\nBelow") == [None, Table(ROWS), None]
-    assert tables(f"{HEAD}\n| Tokyo |") == [Table((("City", "High"), ("Tokyo", "")))]
-    assert tables(f"{HEAD}\n| a | `b|c` |") == [Table((("City", "High"), ("a", "b|c")))]
-    assert tables(f"```\ncode\n````\n{TABLE}") == [None, Table(ROWS)]
+    assert tables(f"Above\n\n{TABLE}\nBelow") == [(), ROWS, ()]
+    assert tables(f"{HEAD}\n| Tokyo |") == [(("City", "High"), ("Tokyo", ""))]
+    assert tables(f"{HEAD}\n| a | `b|c` |") == [(("City", "High"), ("a", "b|c"))]
+    assert tables(f"```\ncode\n````\n{TABLE}") == [(), ROWS]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_table_stands_between_its_texts() -> None:
 )
 def test_what_fits_no_card_stays_text(markdown: str) -> None:
     """Too many rows or columns, too long a cell, code, a quote, or no table at all."""
-    assert tables(markdown) == [None]
+    assert tables(markdown) == [()]
 
 
 async def test_a_table_is_a_card_with_its_rows_in_notifications(fake: LineFake, rig: Rig) -> None:

@@ -3,18 +3,17 @@ notice."""
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 
+from bot.channels.line.channel import LOADING_S, show_running
 from bot.channels.line.client import Client
-from bot.channels.line.presence import LOADING_S, Presence
 from bot.channels.line.types import Address, Chat, chat_of, read_address
 from bot.live_events import TurnStarted
+from bot.tasks import run_beside
 from bot.transcript import encode
-from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig, line_config
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import TOKEN, USER
+from tests.fakes.line_events import USER
 from tests.waiting import until
 
 READ = encode(Address(mark_as_read_token="read")).decode()
@@ -31,14 +30,10 @@ async def test_alone_with_the_bot_one_sees_it_think(fake: LineFake, rig: Rig) ->
 
 async def test_the_animation_is_kept_alive_until_the_turn_ends(fake: LineFake) -> None:
     """LINE ends it after so many seconds by itself."""
-    api = Client(TOKEN, fake.base_url, fake.base_url)
-    before = asyncio.all_tasks()
-    async with (
-        api,
-        Presence(api, renew_s=0.01, show_after_s=0.0).live_view(chat_of(IN_PRIVATE), Address()),
-    ):
-        await until(lambda: len(fake.loading) >= 3)
-    await until(lambda: asyncio.all_tasks() <= before)
+    async with Client(line_config(fake.base_url)) as api:
+        showing = show_running(api, chat_of(IN_PRIVATE), Address(), 0.01, 0.0)
+        async with run_beside(showing):
+            await until(lambda: len(fake.loading) >= 3)
     assert fake.read == []
 
 
@@ -53,10 +48,8 @@ async def test_failures_are_nobodys_business(fake: LineFake) -> None:
     """A token of another channel, an animation that is refused: the turn goes on."""
     fake.fail("mark", 400, "Invalid token")
     fake.fail("loading", 400, "An invalid chat ID is specified", times=9)
-    api = Client(TOKEN, fake.base_url, fake.base_url)
-    presence = Presence(api, renew_s=0.01, show_after_s=0.0)
-    async with api, presence.live_view(chat_of(IN_PRIVATE), read_address(READ)):
-        await until(lambda: bool(fake.calls("loading")))
+    async with Client(line_config(fake.base_url)) as api:
+        await show_running(api, chat_of(IN_PRIVATE), read_address(READ), 0.01, 0.0)
     assert (fake.read, fake.loading) == ([], [])
 
 

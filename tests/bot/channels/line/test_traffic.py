@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from bot.channels.traffic import (
-    LAST_WEBHOOK,
     Traffic,
     TrafficRecorder,
     read_traffic,
@@ -45,14 +46,15 @@ async def test_refusals_and_redeliveries_are_noted(rig: Rig) -> None:
 @pytest.mark.long
 async def test_what_happens_later_is_written_too(rig: Rig) -> None:
     """When the first writing is long over."""
+    before = asyncio.all_tasks()
     records = TrafficRecorder(rig.notes, "line", "LINE_CHANNEL_SECRET")
-    records.record_webhook(1)
-    await until(lambda: rig.notes.stored.get(f"line:{LAST_WEBHOOK}") == b"1")
-    records.record_webhook(2)
-    await until(lambda: rig.notes.stored.get(f"line:{LAST_WEBHOOK}") == b"2")
-    await until(lambda: not records.is_writing)
-    records.record_webhook(3)
-    await until(lambda: rig.notes.stored.get(f"line:{LAST_WEBHOOK}") == b"3")
+    records.record("webhook", 1)
+    await until(lambda: rig.notes.stored.get("line:last_webhook") == b"1")
+    records.record("webhook", 2)
+    await until(lambda: rig.notes.stored.get("line:last_webhook") == b"2")
+    await until(lambda: asyncio.all_tasks() <= before)
+    records.record("webhook", 3)
+    await until(lambda: rig.notes.stored.get("line:last_webhook") == b"3")
     await records.aclose()
 
 
@@ -61,7 +63,7 @@ async def test_counts_of_several_processes_add_up() -> None:
     notes = LocalKeyValue()
     for _ in range(2):
         records = TrafficRecorder(notes, "line", "LINE_CHANNEL_SECRET")
-        records.record_bad_signature(NOW)
+        records.record("bad_signature", NOW)
         await records.aclose()
     assert (await read_traffic(notes, "line")).bad_signatures == 2
 
@@ -71,6 +73,6 @@ async def test_a_store_that_is_away_costs_the_record_only() -> None:
     notes = LocalKeyValue()
     notes.away = True
     records = TrafficRecorder(notes, "line", "LINE_CHANNEL_SECRET")
-    records.record_webhook(1)
+    records.record("webhook", 1)
     await records.aclose()
     assert notes.stored == {}

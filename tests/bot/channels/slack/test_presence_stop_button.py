@@ -9,8 +9,7 @@ from dataclasses import replace
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channels import Delivery, InboundEvent, Reply
-from bot.channels.inbound import STOP
+from bot.channels import STOP, Delivery, InboundEvent, Reply
 from bot.channels.slack import presence
 from bot.channels.slack.types import Address, write_address
 from bot.live_events import ToolStarted

@@ -10,8 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.agent.turn import ActingCall
-from bot.channels import InboundEvent
-from bot.channels.inbound import STOP
+from bot.channels import STOP, InboundEvent
 from bot.errors import ModelUnusable
 from bot.features.approvals.review import LED_TO, REVIEW_S, VOTE, Reviewers, Vote, case_text
 from bot.pipeline.history import read_history
