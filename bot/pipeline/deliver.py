@@ -25,7 +25,7 @@ from bot.pipeline.feature import Feature, rejected
 from bot.pipeline.journal import DECIDED, read_open_card
 from bot.pipeline.services import Services
 from bot.store import RELEASED, Lease, Store
-from bot.store.frames import Entry
+from bot.store.keys import Entry
 from bot.store.leases import Renewals
 from bot.telemetry import Span, span
 from bot.telemetry.observed import OBSERVER, DeliveryBegun

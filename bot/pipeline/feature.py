@@ -260,7 +260,7 @@ class Feature:
             kind where it has one (``bot.commands``).
         unrecorded: those of them that leave nothing in the history, which in a group is for
             everybody.
-        kept: kinds of entries in the index of what belongs to people (``bot.store.belongings``),
+        kept: kinds of entries in the index of what belongs to people (``bot.store.kv``),
             each with what deletes it.
         purged, erased: kinds of keys of a conversation that go with its history, or with all of it.
         shown: those of ``kept`` whose entries begin with a conversation that shows what is kept.

@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 from bot.agent.turn import ApprovalDecision, RecordedResponse, StartedCall, TurnStep
 from bot.channels import ButtonCard, InboundEvent
 from bot.store import InboxEntry, Store
-from bot.store.frames import Entry
+from bot.store.keys import Entry
 from bot.transcript import UNREADABLE, ToolResult
 
 log = structlog.stdlib.get_logger(__name__)

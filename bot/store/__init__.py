@@ -1,27 +1,19 @@
 """The store: the only package that talks to Redis. It deals in bytes and ids; callers encode.
 
-    keys            names and lifetimes of keys
-    clients         one server or a cluster, errors
-    queues          requests that wait for a connection
-    scripts, lua/   atomic changes
-    frames          entries of inbox and journal
-    inbox           messages that wait for a turn
-    leases          fencing tokens and the due index
-    journal         the turn under way
-    history         committed turns and their summary
-    outbox          deliveries that must leave, and those that are kept
+    keys            names and lifetimes of keys, frames of entries
+    server          one server, asked in batches
+    cluster         or several
+    clients, lua/   commands and atomic scripts, errors
+    boxes           messages that wait for a turn, deliveries that must leave
+    leases          fencing tokens, the due index, the clock which all processes share
+    journal         the turn under way; committed turns and their summary
     dead_letters    what was given up
     schedule        values of a feature that are due at a time
     files           of tool calls, for a day
-    kv              small values with a lifetime
-    tool_pins       what MCP servers said of their tools
-    belongings      the index of what belongs to a person or a place
-    personal_data   what the index names, for /forget me
+    kv              small values, and the index of what belongs to a person or a place
     live            pub/sub for viewers
-    clock           which all processes share
     memory          how full the store is
     embedded        the bundled Valkey
-    rewriting       its append-only file
     private         the permissions of its folder
 
 What belongs to one feature alone is stored by that feature (``bot.features``), with the client,
@@ -40,42 +32,41 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.settings import CONNECTIONS
-from bot.store.belongings import OWN, SHARED, Belongings, entry_of
-from bot.store.clients import ANSWER_S, Client, ask, connect, translate_errors
-from bot.store.clock import StoreClock
+from bot.store.boxes import RELEASED, Accepted, Bound, Inbox, Outbox
+from bot.store.clients import Client, Scripts, connect, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters
 from bot.store.files import FILES_BYTES, FileOwner, Files, StoredFile
-from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, InboxEntry, holds
-from bot.store.history import History, StoredHistory
-from bot.store.inbox import Accepted, Inbox
 from bot.store.journal import (
     ALWAYS,
     Condition,
+    History,
     Journal,
     JournalledTurn,
     Opened,
     ReopenedTurn,
     ShownQuestion,
+    StoredHistory,
 )
 from bot.store.keys import (
+    ARRIVAL,
+    ASIDE,
+    CHANGE,
+    CONTROL,
     DAY_S,
+    DUE_INDEXES,
     FORMAT,
+    FORMAT_KEY,
     SCHEDULED_S,
-    dead_letter_streams,
-    due_indexes,
-    format_key,
+    InboxEntry,
+    holds,
     shard_of,
 )
-from bot.store.kv import KeyValue
-from bot.store.leases import Lease, Leases
+from bot.store.kv import OWN, SHARED, Belongings, Erase, KeyValue, PersonalData, ToolPins, entry_of
+from bot.store.leases import Lease, Leases, StoreClock
 from bot.store.live import Live
 from bot.store.memory import MemoryUse, StoreMemory
-from bot.store.outbox import RELEASED, Bound, Outbox
-from bot.store.personal_data import Erase, PersonalData
-from bot.store.queues import Prefetches
 from bot.store.schedule import DueValue, Next, Schedule
-from bot.store.scripts import Scripts
-from bot.store.tool_pins import ToolPins
+from bot.store.server import ANSWER_S
 from bot.tasks import run_beside
 
 __all__ = [
@@ -115,7 +106,6 @@ __all__ = [
     "StoredFile",
     "StoredHistory",
     "ToolPins",
-    "ask",
     "entry_of",
     "holds",
     "open_store",
@@ -166,9 +156,8 @@ class Store:
             health checks, which must not wait behind turns.
 
     Attributes:
-        client, scripts: for what a feature stores.
-        priority, priority_scripts, priority_belongings: for what it stores before a webhook's 200.
-        prefetches: reads that have begun before somebody asks.
+        scripts: for what a feature stores.
+        priority_scripts, priority_belongings: for what it stores before a webhook's 200.
         clock: this process's estimate of the store's clock.
         priority_kv: ``kv`` over those connections, for look-ups before a webhook's 200.
     """
@@ -176,33 +165,26 @@ class Store:
     def __init__(
         self, client: Client, priority: Client, live: Live, history_s: int, files_bytes: int
     ) -> None:
-        self.client = client
-        self.priority = priority
         self.scripts = scripts = Scripts(client, history_s)
-        self._was_away = False
         self.priority_scripts = urgent = Scripts(priority, history_s)
-        self.prefetches = Prefetches(client.submit_later, client.submit)
-        self.clock = StoreClock()
-        self.inbox = Inbox(client, priority, urgent)
-        self.belongings = belongings = Belongings(client, scripts)
-        self.priority_belongings = urgent_belongings = Belongings(priority, urgent)
+        self.now_ms = scripts.now_ms
+        self.clock = StoreClock(scripts.now_ms)
+        self.inbox = Inbox(scripts, urgent)
+        self.belongings = Belongings(scripts)
+        self.priority_belongings = Belongings(urgent)
         self.leases = Leases(scripts, urgent)
-        self.journal = Journal(client, scripts)
-        self.history = History(client, scripts)
-        self.outbox = Outbox(client, scripts)
-        self.dead_letters = DeadLetters(client, scripts)
-        self.kv = KeyValue(client, scripts, belongings, self.prefetches)
-        self.priority_kv = KeyValue(
-            priority,
-            urgent,
-            urgent_belongings,
-            Prefetches(priority.submit_later, priority.submit),
-        )
-        self.tool_pins = ToolPins(client, scripts)
-        self.files = Files(client, scripts, files_bytes)
-        self.personal_data = PersonalData(client, belongings)
+        self.journal = Journal(scripts)
+        self.history = History(scripts)
+        self.outbox = Outbox(scripts)
+        self.dead_letters = DeadLetters(scripts)
+        self.kv = KeyValue(scripts)
+        self.priority_kv = KeyValue(urgent)
+        self.tool_pins = ToolPins(scripts)
+        self.files = Files(scripts, files_bytes)
+        self.personal_data = PersonalData(scripts)
         self.live = live
         self.memory = StoreMemory(client)
+        self._was_away = False
 
     async def ping(self, timeout_s: float = 1.0) -> None:
         """Check that every shard answers.
@@ -211,37 +193,29 @@ class Store:
             StoreUnavailable: no answer within ``timeout_s``.
         """
         was_away, self._was_away = self._was_away, True
+        looks = [("EXISTS", index) for index in DUE_INDEXES]
         async with translate_errors(timeout_s):
-            await self.priority.execute_each(("EXISTS", index) for index in due_indexes())
+            await self.priority_scripts.client.submit(looks)
             if was_away:  # the turns' connections have to reconnect too
-                await self.client.execute_each(("EXISTS", index) for index in due_indexes())
+                await self.scripts.client.submit(looks)
         self._was_away = False
-
-    async def now_ms(self, conversation: str = "") -> int:
-        """Milliseconds since the epoch by the store's clock; on a cluster, by that of the
-        conversation's node."""
-        return await self.scripts.now_ms(conversation)
 
     async def note_format(self) -> int:
         """The number of the format in which the store is kept; ``FORMAT`` is noted where there is
         none."""
-        key = format_key()
-        _, found = await self.scripts.transact_and_read([("SET", key, FORMAT, "NX"), ("GET", key)])
+        commands = [("SET", FORMAT_KEY, FORMAT, "NX"), ("GET", FORMAT_KEY)]
+        _, found = await self.scripts.transact(commands, is_read=True)
         return int(found)
 
     async def depths(self) -> Depths:
         """Count due conversations and dead letters."""
-        async with translate_errors():
-            due = await self.client.execute_each(("ZCARD", index) for index in due_indexes())
-            dead = await self.client.execute_each(
-                ("XLEN", stream) for stream in dead_letter_streams()
-            )
-        return Depths(sum(due), sum(dead))
+        due = await self.scripts.ask_each(("ZCARD", index) for index in DUE_INDEXES)
+        return Depths(sum(due), await self.dead_letters.count())
 
     async def facts(self) -> ServerFacts:
         """Facts of the server; of a cluster, the worst of all nodes."""
         async with translate_errors():
-            servers = [_facts(info) for info in await self.client.info_of_each()]
+            servers = [_facts(info) for info in await self.scripts.client.info_of_each()]
         worst = min(servers, key=lambda facts: facts.redis_version)
         policies = {facts.memory_policy for facts in servers}
         return replace(
@@ -284,10 +258,8 @@ async def open_store(
         SettingsError: the URL cannot be read.
     """
     priority_share = (max_connections - 1) // 2
-    client, priority = (
-        connect(url, max_connections - 1 - priority_share),
-        connect(url, priority_share),
-    )
+    client = connect(url, max_connections - 1 - priority_share)
+    priority = connect(url, priority_share)
     live = Live(client)
     try:
         async with run_beside(live.run()):

@@ -1,35 +1,45 @@
-"""Redis clients for one server or a cluster: connections, timeouts, and the translation of Redis'
-errors."""
+"""Requests to the store: connections, single commands, transactions and Lua scripts, and what
+Redis' errors mean.
+
+A script changes keys of one slot, as a whole or not at all. It is a file of ``lua/``;
+``polls.vote`` is the file ``vote.lua`` of the feature's folder. A file declares its keys in the
+line ``local … = unpack(KEYS)``, its arguments in the line ``local … = unpack(ARGV)``. What Redis
+gets is the file's first line, the limits and lifetimes as constants, ``shared.lua``, a feature's
+own ``shared.lua``, and the rest of the file. The keys of a conversation have the names of their
+kinds.
+
+A full store refuses a script without the flag ``allow-oom``, before it changes anything. Only what
+brings in something from outside lacks the flag: a message, a vote, a rating. A turn under way is
+finished, with the little that its tools store.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
-from hashlib import sha1
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from ssl import SSLCertVerificationError
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
-from redis.asyncio import ConnectionPool, Redis, RedisCluster
-from redis.asyncio.connection import AbstractConnection, Connection
+from redis.asyncio import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import (
-    MovedError,
-    NoScriptError,
-    OutOfMemoryError,
-    RedisClusterException,
-    RedisError,
-    ResponseError,
-)
+from redis.exceptions import MovedError, OutOfMemoryError, RedisClusterException, RedisError
 
-from bot.errors import SettingsError, StoreUnavailable
-from bot.store.queues import Batches, Command, Request, Slots
+from bot.errors import LeaseLost, MessagesChanged, SettingsError, StoreUnavailable
+from bot.store import keys
+from bot.store.cluster import Cluster
+from bot.store.keys import Keys
+from bot.store.server import ANSWER_S, Command, Read, Server
 
-ANSWER_S = 2.5  # for a request: to connect, send and get the response
 STORE_FAILURES = (RedisError, RedisClusterException, OSError)
+REFUSALS = {"LEASELOST": LeaseLost, "MESSAGESCHANGED": MessagesChanged}  # by what scripts say
 
+PREFETCHED_S = 2.0
 CONNECT_S = 2.0
 NODE_S = 1.0  # for one node of a cluster: time must remain to ask another node where the key is now
 
@@ -39,205 +49,11 @@ TRUST_IT = (
     "or ?ssl_cert_reqs=none to check no certificate"
 )
 
-CLUSTER_SCHEMES = ("redis+cluster://", "rediss+cluster://")
-
-
-class Server(Redis):
-    """One server, asked in batches: as many at once as its pool has connections."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self._batches = Batches(self._send_batch, self.connection_pool.max_connections, ANSWER_S)
-
-    async def execute_command(self, *args: Any, **options: Any) -> Any:
-        (results,) = await self._batches.submit([args], options)
-        return results
-
-    async def aclose(self, close_connection_pool: bool | None = None) -> None:
-        await self._batches.aclose()
-        await super().aclose(close_connection_pool)
-
-    async def execute_each(self, requests: Iterable[Command]) -> list[Any]:
-        """The replies to commands of one key each, in one round trip."""
-        commands = list(requests)
-        return await self.submit(commands) if commands else []
-
-    def execute_soon(self, request: Command) -> asyncio.Future[list[Any]]:
-        """Send one command with what else is sent now; its result in a list."""
-        return self.submit([request])
-
-    def submit(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]]:
-        """Send commands, at least one, with what else is sent now; their results."""
-        return self._batches.submit(commands, {})
-
-    def submit_later(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]]:
-        """Send commands, at least one, with the next batch, at the latest after ``queues.LATER_S``;
-        their results."""
-        return self._batches.submit_later(commands)
-
-    async def _send_batch(self, batch: list[Request]) -> None:
-        pool = self.connection_pool
-        # a decorator hides it
-        connection = cast(Connection, await pool.get_connection())  # type: ignore[no-untyped-call]
-        try:
-            answered = await self._exchange(connection, batch)
-        except BaseException:
-            await connection.disconnect(
-                nowait=True
-            )  # replies still to come would be taken for those of others
-            raise
-        finally:
-            await pool.release(connection)
-        for request, replies in answered:
-            _settle(request, replies)
-
-    async def _exchange(
-        self, connection: Connection, batch: list[Request]
-    ) -> list[tuple[Request, list[Any]]]:
-        """Send a batch and read its replies. A restarted server has lost its scripts: it gets their
-        texts."""
-        packed = [(request, bytes_) for request in batch if (bytes_ := _pack(request))]
-        if packed:
-            await connection.send_packed_command(b"".join(bytes_ for _, bytes_ in packed))
-        answered = [
-            (
-                request,
-                [
-                    await self._read_reply(connection, command, request)
-                    for command in request.commands
-                ],
-            )
-            for request, _ in packed
-        ]
-        for request, replies in answered:
-            for index, command in enumerate(request.commands):
-                if isinstance(replies[index], NoScriptError):
-                    await connection.send_command(*command)
-                    replies[index] = await self._read_reply(connection, command, request)
-        return answered
-
-    async def _read_reply(self, connection: Connection, command: Command, request: Request) -> Any:
-        try:
-            return await self.parse_response(connection, command[0], **request.options)
-        except ResponseError as error:
-            return error
-
-    async def info_of_each(self) -> list[dict[str, Any]]:
-        """INFO of the server."""
-        return [await self.info()]
-
-    async def new_connection(self) -> AbstractConnection:
-        """A connection outside the pool: the caller opens and closes it."""
-        pool = self.connection_pool
-        return pool.connection_class(**pool.connection_kwargs)
-
-
-class Cluster(RedisCluster):
-    """All primaries of a cluster.
-
-    redis-py finds the node of a key, follows a key that moves, and looks the nodes up anew after an
-    error. With all connections in use it would fail; this class queues.
-
-    Args:
-        max_connections: to each node.
-    """
-
-    def __init__(self, *, max_connections: int, **options: Any) -> None:
-        super().__init__(max_connections=max_connections, **options)
-        self._slots = Slots(max_connections, ANSWER_S)
-
-    async def execute_command(self, *args: Any, **kwargs: Any) -> Any:
-        async with self._slots.slot():
-            return await self._execute(*args, **kwargs)
-
-    async def aclose(self) -> None:
-        await super().aclose()  # does nothing between an error and the next request
-        for nodes in ("nodes_cache", "startup_nodes"):
-            await self.nodes_manager.aclose(nodes)
-
-    async def execute_each(self, requests: Iterable[Command]) -> list[Any]:
-        """The replies to commands of one key each, one after the other: a pipeline would not look
-        for lost nodes."""
-        async with self._slots.slot():
-            return [await self._execute(*request) for request in requests]
-
-    def execute_soon(self, request: Command) -> asyncio.Future[list[Any]]:
-        """Send one command; its result in a list."""
-        return self.submit([request])
-
-    def submit(self, commands: Sequence[Command]) -> asyncio.Future[list[Any]]:
-        """Send commands; their results. Nodes share no batches."""
-        return asyncio.ensure_future(self.execute_each(commands))
-
-    submit_later = submit
-
-    async def _execute(self, *command: Any, **options: Any) -> Any:
-        try:
-            return await super().execute_command(*_by_hash(command), **options)
-        except NoScriptError:
-            return await super().execute_command(*command, **options)
-
-    async def info_of_each(self) -> list[dict[str, Any]]:
-        """INFO of each primary."""
-        _ = await self.initialize()
-        return [await self.info(target_nodes=node) for node in self.get_primaries()]
-
-    async def new_connection(self) -> AbstractConnection:
-        """A connection outside the pools, to any primary: the caller opens and closes it."""
-        _ = await self.initialize()
-        node = self.get_random_primary_node()
-        return node.connection_class(**node.connection_kwargs)
-
+KEYS = re.compile(r"^local (.+) = unpack\(KEYS\)", re.MULTILINE)
+ARGUMENTS = re.compile(r"^local (.+) = unpack\(ARGV\)", re.MULTILINE)
+NONE: Mapping[str, str] = {}
 
 Client = Server | Cluster
-
-
-@cache  # the scripts are constants
-def hash_of(script: str) -> str:
-    return sha1(script.encode(), usedforsecurity=False).hexdigest()
-
-
-def _by_hash(command: Command) -> Command:
-    """A script is sent by its hash."""
-    return ("EVALSHA", hash_of(command[1]), *command[2:]) if command[0] == "EVAL" else command
-
-
-def _settle(request: Request, replies: list[Any]) -> None:
-    """Set the results of a request: all replies, or the first error among them."""
-    if error := next((reply for reply in replies if isinstance(reply, ResponseError)), None):
-        request.fail(error)
-    elif not request.results.done():
-        request.results.set_result(replies)
-
-
-# By the exact type: what is none of these is a mistake.
-ENCODE: Mapping[type, Callable[[Any], bytes]] = {
-    bytes: bytes,
-    str: str.encode,
-    int: b"%d".__mod__,
-    float: lambda number: repr(number).encode(),
-}
-
-
-def _pack(request: Request) -> bytes:
-    """The bytes of a request; empty for one that cannot be encoded, which fails alone."""
-    try:
-        return b"".join([_encode(_by_hash(command)) for command in request.commands])
-    except (KeyError, ValueError) as error:
-        request.fail(error)
-        return b""
-
-
-def _encode(command: Command) -> bytes:
-    """A command in Redis' protocol; redis-py takes twice as long. A command's name may be two
-    words.
-
-    https://redis.io/docs/latest/develop/reference/protocol-spec/#sending-commands-to-a-redis-server
-    """
-    words = [ENCODE[type(word)](word) for word in (*command[0].split(), *command[1:])]
-    return b"".join(
-        [b"*%d\r\n" % len(words), *[b"$%d\r\n%b\r\n" % (len(word), word) for word in words]]
-    )
 
 
 def connect(url: str, max_connections: int) -> Client:
@@ -250,17 +66,38 @@ def connect(url: str, max_connections: int) -> Client:
     Raises:
         SettingsError: the URL cannot be read.
     """
+    options: dict[str, Any] = {
+        "max_connections": max_connections,
+        "retry": Retry(NoBackoff(), 0),
+        # version 3 costs one more round trip and nothing here needs it; the URL may choose it
+        "protocol": 2,
+        # redis-py would read its version from a file for each connection, and send it
+        "driver_info": None,
+    }
     try:
-        return (
-            _cluster(url, max_connections)
-            if url.startswith(CLUSTER_SCHEMES)
-            else _server(url, max_connections)
+        if url.startswith(("redis+cluster://", "rediss+cluster://")):
+            client = Cluster.from_url(
+                url.replace("+cluster", "", 1),
+                # redis-py looks for another node only after a timeout of its own, not when it is
+                # cancelled.
+                socket_timeout=NODE_S,
+                socket_connect_timeout=NODE_S,
+                # looking all nodes up after a move would cut every request under way
+                reinitialize_steps=0,
+                **options,
+            )
+            return cast(Cluster, client)
+        pool = ConnectionPool.from_url(
+            url,
+            # Batches have a limit. redis-py would use wait_for, which may swallow a cancellation
+            # before Python 3.12: https://github.com/python/cpython/issues/86296
+            socket_timeout=None,
+            socket_connect_timeout=CONNECT_S,
+            **options,
         )
-    except (
-        TypeError,
-        ValueError,
-        RedisClusterException,
-    ):  # its text may hold a part of the password
+        return cast(Server, Server.from_pool(pool))
+    # its text may hold a part of the password
+    except (TypeError, ValueError, RedisClusterException):
         fix = (
             "cannot be read; write redis://:password@host:port, special characters of the "
             "password percent-encoded"
@@ -268,87 +105,229 @@ def connect(url: str, max_connections: int) -> Client:
         raise SettingsError("REDIS_URL", fix) from None
 
 
-def _server(url: str, max_connections: int) -> Server:
-    pool = ConnectionPool.from_url(
-        url,
-        max_connections=max_connections,
-        # Batches have a limit. redis-py would use wait_for, which may swallow a cancellation before
-        # Python 3.12: https://github.com/python/cpython/issues/86296
-        socket_timeout=None,
-        socket_connect_timeout=CONNECT_S,
-        **_options(),
-    )
-    return cast(Server, Server.from_pool(pool))
-
-
-def _cluster(url: str, max_connections: int) -> Cluster:
-    client = Cluster.from_url(
-        url.replace("+cluster", "", 1),
-        max_connections=max_connections,
-        # redis-py looks for another node only after a timeout of its own, not when it is cancelled.
-        socket_timeout=NODE_S,
-        socket_connect_timeout=NODE_S,
-        reinitialize_steps=0,  # looking all nodes up after a move would cut every request under way
-        **_options(),
-    )
-    return cast(Cluster, client)
-
-
-def _options() -> dict[str, Any]:
-    return {
-        "retry": Retry(NoBackoff(), 0),
-        # version 3 costs one more round trip and nothing here needs it; the URL may choose it
-        "protocol": 2,
-        # redis-py would read its version from a file for each connection, and send it
-        "driver_info": None,
-    }
-
-
 @asynccontextmanager
 async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None]:
-    """Wraps every request: Redis' failures become ``StoreUnavailable``.
+    """Wraps every request: what scripts refuse becomes an exception of ours, Redis' failures become
+    ``StoreUnavailable``.
 
     Args:
         timeout_s: for everything inside, the queue included. Without it only the client's own limit
             applies: ``ANSWER_S`` from the moment a request is sent.
 
     Raises:
+        LeaseLost: a script is fenced and its token is not the lease's.
+        MessagesChanged: from ``commit``.
         StoreUnavailable: Redis does not answer or refuses. The request may have been carried out or
             not.
     """
     try:
         async with asyncio.timeout(timeout_s):
             yield
-    except TimeoutError as error:
-        raise StoreUnavailable(f"no answer within {timeout_s or ANSWER_S:g} s") from error
-    except MovedError as error:
-        raise StoreUnavailable(
-            "this Redis is a node of a cluster: REDIS_URL has to begin redis+cluster://"
-        ) from error
-    except OutOfMemoryError as error:
-        raise StoreUnavailable(f"{type(error).__name__}: {error}", MAKE_ROOM, "full") from error
     except STORE_FAILURES as error:
-        if (refused := _refused_certificate(error)) is not None:
-            raise StoreUnavailable(
-                f"its certificate is not accepted: {refused.verify_message}", TRUST_IT
-            ) from error
-        raise StoreUnavailable(f"{type(error).__name__}: {error}") from error
+        if refusal := REFUSALS.get(str(error)):
+            raise refusal(str(error)) from error
+        raise _unavailable(error, timeout_s) from error
 
 
-def _refused_certificate(error: BaseException | None) -> SSLCertVerificationError | None:
-    """What TLS has said of a certificate, among the causes of an error; redis-py chains them in
-    either way."""
-    while error is not None and not isinstance(error, SSLCertVerificationError):
-        error = error.__cause__ or error.__context__
-    return error
+def _unavailable(error: BaseException, timeout_s: float | None) -> StoreUnavailable:
+    if isinstance(error, TimeoutError):
+        return StoreUnavailable(f"no answer within {timeout_s or ANSWER_S:g} s")
+    if isinstance(error, MovedError):
+        reason = "this Redis is a node of a cluster: REDIS_URL has to begin redis+cluster://"
+        return StoreUnavailable(reason)
+    reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, OutOfMemoryError):
+        return StoreUnavailable(reason, MAKE_ROOM, "full")
+    # redis-py chains what TLS has said of a certificate in either way.
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    if cause is not None:
+        refused = f"its certificate is not accepted: {cause.verify_message}"
+        return StoreUnavailable(refused, TRUST_IT)
+    return StoreUnavailable(reason)
 
 
-async def ask(client: Client, *command: Any) -> Any:
-    """The reply to one command.
+class Script(NamedTuple):
+    """A script as it is sent.
 
-    Raises:
-        StoreUnavailable: see ``translate_errors``.
+    Attributes:
+        keys: their names; empty where the number of keys varies.
+        arguments: how many there are at least.
     """
-    async with translate_errors():
-        (reply,) = await client.execute_soon(command)
-    return reply
+
+    text: str
+    keys: tuple[str, ...]
+    arguments: int
+
+
+class Scripts:
+    """Sends commands, and scripts by name. What is awaited raises as ``translate_errors`` says.
+
+    Args:
+        history_s: seconds a history lives after its last turn.
+    """
+
+    def __init__(self, client: Client, history_s: int) -> None:
+        self.client = client
+        self.history_s = history_s
+        self._reads: dict[Read, asyncio.Future[list[Any]]] = {}
+
+    async def ask(self, *command: Any) -> Any:
+        """The reply to one command."""
+        async with translate_errors():
+            (reply,) = await self.client.submit([command])
+        return reply
+
+    async def ask_each(
+        self, commands: Iterable[Command], timeout_s: float | None = None
+    ) -> list[Any]:
+        """The replies to commands of one key each, in one round trip; of a cluster, one after the
+        other."""
+        async with translate_errors(timeout_s):
+            return await self.client.submit(commands)
+
+    def send_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
+        """Send commands with the process's next request; done, or failed, when that is answered.
+        Nobody has to wait for it."""
+        sending = self.client.submit_later(commands)
+        sending.add_done_callback(_ignore_failure)
+        return sending
+
+    def prefetch(self, read: Read) -> None:
+        """Send a read with the process's next request, for one caller of ``read`` that comes within
+        ``PREFETCHED_S``."""
+        if read not in self._reads:
+            self._reads[read] = self.send_later(read)
+            asyncio.get_running_loop().call_later(PREFETCHED_S, self._reads.pop, read, None)
+
+    async def read(self, read: Read) -> list[Any]:
+        """The replies, of a read that has begun or of a new one."""
+        begun = self._reads.pop(read, None)
+        async with translate_errors():
+            return await (self.client.submit(read) if begun is None else begun)
+
+    def drop(self, read: Read | None = None) -> None:
+        """Forget a read that has begun, as its value changes now; without one, all."""
+        if read is None:
+            self._reads.clear()
+        else:
+            self._reads.pop(read, None)
+
+    def command(self, name: str, keys: Sequence[str], arguments: Sequence[Any] = ()) -> Command:
+        """A request for a script, to be sent with others.
+
+        Raises:
+            TypeError: keys or arguments are not those that the script declares.
+        """
+        script = read_script(name, self.history_s)
+        if len(keys) != len(script.keys or keys) or len(arguments) < script.arguments:
+            raise TypeError(f"{name}: {len(keys)} keys, {len(arguments)} arguments")
+        return ("EVAL", script.text, len(keys), *keys, *arguments)
+
+    def transaction(
+        self,
+        commands: Sequence[Command],
+        conversation: str = "",
+        token: str = "",
+        *,
+        is_read: bool = False,
+    ) -> Command:
+        """A request for commands that are carried out together, also in a full store.
+
+        Args:
+            commands: the second word of each is a key, and all keys share a slot.
+            conversation, token: of a lease, without which nothing is done; empty: none is needed.
+            is_read: whether the replies come back; reading each costs as much as writing it.
+        """
+        keys = [Keys(conversation).lease] if token else []
+        words: list[Any] = [token, int(is_read)]
+        for command in commands:
+            keys.append(command[1])
+            words += (len(command), *command)
+        return self.command("transaction", keys, words)
+
+    async def run(
+        self,
+        name: str,
+        conversation: str,
+        arguments: Sequence[Any],
+        keys: Mapping[str, str] = NONE,
+    ) -> Any:
+        """Run a script on a conversation.
+
+        Args:
+            keys: those that the conversation alone does not name, by what the script calls them.
+        """
+        own = Keys(conversation)
+        names = [keys.get(kind) or own.of(kind) for kind in read_script(name, self.history_s).keys]
+        return await self.call(name, names, arguments)
+
+    async def call(self, name: str, keys: Sequence[str], arguments: Sequence[Any] = ()) -> Any:
+        """Run a script on any keys, in the order in which it declares them."""
+        return await self.ask(*self.command(name, keys, arguments))
+
+    async def transact(
+        self,
+        commands: Sequence[Command],
+        conversation: str = "",
+        token: str = "",
+        *,
+        is_read: bool = False,
+    ) -> list[Any]:
+        """Carry out commands together, see ``transaction``; the reply to each, if they are read."""
+        request = self.transaction(commands, conversation, token, is_read=is_read)
+        replies: list[Any] = await self.ask(*request)
+        return replies
+
+    async def due(self, indexes: Iterable[str], limit: int) -> list[tuple[int, str]]:
+        """The members of indexes whose time (ms of the store's clock) has come, each with its time;
+        the oldest first."""
+        found = []
+        for _, members in await self.ask_each(
+            self.command("due", [index], [limit]) for index in indexes
+        ):
+            for member, at in zip(members[::2], members[1::2], strict=True):
+                found.append((int(float(at)), member.decode()))
+        return sorted(found)[:limit]
+
+    async def now_ms(self, conversation: str = "") -> int:
+        """Milliseconds since the epoch by the store's clock; on a cluster, by that of the
+        conversation's node."""
+        now, _ = await self.run("due", conversation, [0])
+        return int(now)
+
+
+def _ignore_failure(done: asyncio.Future[list[Any]]) -> None:
+    """Take the exception, so that asyncio does not report it."""
+    if not done.cancelled():
+        _ = done.exception()
+
+
+@cache
+def read_script(name: str, history_s: int) -> Script:
+    """A script with all that it uses."""
+    constants = {"DAY_MS": keys.DAY_S * 1000, "HISTORY_S": history_s}
+    for constant, value in vars(keys).items():
+        if isinstance(value, int):
+            constants[constant] = value
+    feature, _, file = name.rpartition(".")
+    first_line, _, body = (_folder(feature) / f"{file}.lua").read_text("utf-8").partition("\n")
+    lines = [f"local {constant} = {value}" for constant, value in constants.items()]
+    for folder in (_folder(""), _folder(feature)) if feature else (_folder(""),):
+        if (shared := folder / "shared.lua").is_file():
+            lines.append(shared.read_text("utf-8"))
+    text = "\n".join([first_line, *lines, body])
+    arguments = _declared(ARGUMENTS, body)
+    return Script(text, _declared(KEYS, body), len(arguments))
+
+
+def _folder(feature: str) -> Traversable:
+    """Where the scripts of a feature are; of none, those of the store."""
+    return files("bot.features") / feature if feature else files(__package__) / "lua"
+
+
+def _declared(declaration: re.Pattern[str], body: str) -> tuple[str, ...]:
+    """The names in a declaration; none where a script has no such line."""
+    found = declaration.search(body)
+    return tuple(found[1].split(", ")) if found else ()

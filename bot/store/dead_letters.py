@@ -7,13 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from bot.store.clients import Client, ask, translate_errors
-from bot.store.frames import holds, unpack
-from bot.store.keys import DEAD_LETTERS, SHARDS, Keys, dead_letter_streams
-from bot.store.scripts import Scripts
+from bot.store.clients import Scripts
+from bot.store.keys import DEAD_LETTER_STREAMS, DEAD_LETTERS, SHARDS, holds, shard_of, unpack
 
 ALL = SHARDS * DEAD_LETTERS
-READ_S = 20.0
 ID = re.compile(r"(\d\d)-(\d{1,15}-\d{1,15})")
 
 
@@ -48,35 +45,24 @@ class DeadLetter:
 class DeadLetters:
     """The dead letters of the last 30 days, at most ``DEAD_LETTERS`` for each shard."""
 
-    def __init__(self, client: Client, scripts: Scripts) -> None:
-        self._client = client
+    def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
     async def count(self) -> int:
-        async with translate_errors():
-            return sum(
-                await self._client.execute_each(
-                    ("XLEN", stream) for stream in dead_letter_streams()
-                )
-            )
+        return sum(await self._scripts.ask_each(("XLEN", one) for one in DEAD_LETTER_STREAMS))
 
     async def read(self, limit: int = ALL) -> list[DeadLetter]:
         """The newest dead letters, newest first."""
-        requests = (
-            ("XREVRANGE", stream, "+", "-", "COUNT", limit) for stream in dead_letter_streams()
-        )
-        async with translate_errors(READ_S):
-            shards = await self._client.execute_each(requests)
-        letters = [
-            letter for shard, entries in enumerate(shards) for letter in _letters(shard, entries)
-        ]
+        newest = ("+", "-", "COUNT", limit)
+        requests = [("XREVRANGE", stream, *newest) for stream in DEAD_LETTER_STREAMS]
+        letters: list[DeadLetter] = []
+        for shard, entries in enumerate(await self._scripts.ask_each(requests)):
+            letters += _letters(shard, entries)
         return sorted(letters, key=lambda letter: letter.at, reverse=True)[:limit]
 
     async def of(self, conversation: str) -> list[DeadLetter]:
         """Those of one conversation, oldest first."""
-        stream = Keys(conversation).dead
-        entries = await ask(self._client, "XRANGE", stream, "-", "+")
-        letters = _letters(dead_letter_streams().index(stream), entries)
+        letters = await self._range(shard_of(conversation), "-", "+")
         return [letter for letter in letters if letter.conversation == conversation]
 
     async def get(self, letter_id: str) -> DeadLetter | None:
@@ -84,10 +70,11 @@ class DeadLetters:
         known = ID.fullmatch(letter_id)
         if known is None or int(known[1]) >= SHARDS:
             return None
-        shard, entry_id = int(known[1]), known[2]
-        stream = dead_letter_streams()[shard]
-        entries = await ask(self._client, "XRANGE", stream, entry_id, entry_id)
-        return next(_letters(shard, entries), None)
+        return next(iter(await self._range(int(known[1]), known[2], known[2])), None)
+
+    async def _range(self, shard: int, first: str, last: str) -> list[DeadLetter]:
+        entries = await self._scripts.ask("XRANGE", DEAD_LETTER_STREAMS[shard], first, last)
+        return list(_letters(shard, entries))
 
     async def revive(self, letter: DeadLetter, delivery: bytes = b"") -> bool:
         """Put a delivery back into the outbox, or messages back into the inbox.
@@ -104,20 +91,20 @@ class DeadLetters:
 
     async def compact(self) -> None:
         """Write the streams anew, so that no byte of a deleted dead letter is left."""
-        requests = [self._scripts.command("compact", [one]) for one in dead_letter_streams()]
-        async with translate_errors(READ_S):
-            await self._client.execute_each(requests)
+        await self._scripts.ask_each(
+            self._scripts.command("compact", [one]) for one in DEAD_LETTER_STREAMS
+        )
 
     async def discard(self, letter: DeadLetter) -> bool:
         """Delete it; False where it no longer exists."""
         stream, entry_id = _place(letter)
-        return bool(await ask(self._client, "XDEL", stream, entry_id))
+        return bool(await self._scripts.ask("XDEL", stream, entry_id))
 
 
 def _place(letter: DeadLetter) -> tuple[str, str]:
     """Its stream, known even where the conversation cannot be read, and its id there."""
     shard, _, entry_id = letter.id.partition("-")
-    return dead_letter_streams()[int(shard)], entry_id
+    return DEAD_LETTER_STREAMS[int(shard)], entry_id
 
 
 def _letters(

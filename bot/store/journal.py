@@ -1,19 +1,20 @@
-"""The journal: the messages and steps of the turn under way, from which another process can
-continue it."""
+"""Turns: the journal with the messages and steps of the one under way, from which another process
+can continue it, and the history of the committed ones.
+
+The history has one entry per turn, so that trimming never separates a tool call from its result. A
+summary of the older turns is stored beside it; it replaces none of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from bot.store.clients import Client, ask
-from bot.store.frames import Entry, pack, unpack
-from bot.store.history import StoredHistory
-from bot.store.keys import WORK_S, Keys
-from bot.store.leases import LEASE_MS, Lease, new_token
-from bot.store.queues import Command
-from bot.store.scripts import Scripts
+from bot.store.clients import Scripts
+from bot.store.keys import WORK_S, Entry, Keys, pack, unpack
+from bot.store.leases import LEASE_MS, Lease
+from bot.store.server import Command
 
 
 class ShownQuestion(NamedTuple):
@@ -112,8 +113,7 @@ class Journal:
     """Turns under way. All methods are fenced: they raise ``LeaseLost`` where the lease is no
     longer held."""
 
-    def __init__(self, client: Client, scripts: Scripts) -> None:
-        self._client = client
+    def __init__(self, scripts: Scripts) -> None:
         self._scripts = scripts
 
     async def open(
@@ -128,7 +128,7 @@ class Journal:
         Returns:
             None where somebody holds the lease, or has processed the conversation.
         """
-        lease = Lease(conversation, new_token(), ttl_ms)
+        lease = Lease(conversation, ttl_ms)
         arguments = [conversation, lease.token, "due", ttl_ms, turn_id, history_turns]
         opened = await self._scripts.run("open", conversation, arguments)
         return None if opened is None else Opened(lease, opened[0], _read_turn(opened[1], turn_id))
@@ -179,20 +179,22 @@ class Journal:
         Returns:
             The number of entries in the inbox.
         """
-        return await self._append(lease, pack(kind, "", entry), sends, answers)
+        arguments = [lease.token, pack(kind, entry), sends, "", *answers]
+        return int(await self._scripts.run("record", lease.conversation, arguments))
 
     async def dismiss(self, lease: Lease, entry: bytes, sends: bytes) -> None:
         """Answer an entry of the inbox with a delivery, without a step."""
-        await self._append(lease, b"", sends, (entry,))
+        arguments = [lease.token, b"", sends, "", entry]
+        await self._scripts.run("record", lease.conversation, arguments)
 
     async def read(self, conversation: str) -> list[Entry]:
         """The entries of the turn under way; needs no lease."""
-        frames = await ask(self._client, "LRANGE", Keys(conversation).journal, 0, -1)
+        frames = await self._scripts.ask("LRANGE", Keys(conversation).journal, 0, -1)
         return [unpack(frame) for frame in frames]
 
     async def turn_id(self, conversation: str) -> str:
         """The id of the turn under way, empty if there is none; needs no lease."""
-        turn_id = await ask(self._client, "HGET", Keys(conversation).of("turn"), "id")
+        turn_id = await self._scripts.ask("HGET", Keys(conversation).of("turn"), "id")
         return (turn_id or b"").decode()
 
     async def withdraw(
@@ -214,15 +216,9 @@ class Journal:
         if others is not None:
             commands += [("DEL", keys.of("turn")), ("DEL", keys.journal)]
             for other in reversed(others):
-                commands.append(("LPUSH", keys.inbox, pack(other.kind, "", other.body)))
+                commands.append(("LPUSH", keys.inbox, pack(other.kind, other.body)))
             commands.append(("EXPIRE", keys.inbox, WORK_S))
         await self._scripts.transact(commands, lease.conversation, lease.token)
-
-    async def _append(
-        self, lease: Lease, frame: bytes, sends: bytes, answers: Sequence[bytes]
-    ) -> int:
-        arguments = [lease.token, frame, sends, "", *answers]
-        return int(await self._scripts.run("record", lease.conversation, arguments))
 
     async def fail(self, lease: Lease, reason: str, rest_ms: int) -> Failures:
         """Count a failure of the turn.
@@ -295,7 +291,7 @@ class Journal:
             commands.append(("LREM", keys.outbox, 1, delivery))
             commands.append(("LREM", keys.of("kept"), 1, delivery))
         moves = [("LMOVE", keys.journal, keys.inbox, "RIGHT", "LEFT")] * reopened.given_back
-        frames = [pack(entry.kind, "", entry.body) for entry in reopened.journal]
+        frames = [pack(entry.kind, entry.body) for entry in reopened.journal]
         commands += [*moves, ("EXPIRE", keys.inbox, WORK_S)]
         commands += [("DEL", turn), ("HSET", turn, "id", turn_id, "reopened", 1)]
         commands += [("EXPIRE", turn, WORK_S), ("RPUSH", keys.journal, *frames)]
@@ -328,3 +324,107 @@ def _read_turn(begun: list[Any] | None, new_id: str) -> JournalledTurn | None:
         keeps=bool(keeps),
         is_reopened=bool(reopened),
     )
+
+
+# Kinds of keys that a deletion takes:
+PURGED = ("history", "summary")
+ERASED = (*PURGED, "early", "outbox", "kept")
+WHOLE = (*ERASED, "inbox", "turn", "journal")
+
+
+class StoredHistory(NamedTuple):
+    """A conversation's summary and newest turns.
+
+    Attributes:
+        summary: of older turns, empty where there is none.
+        entries: the newest turns, oldest first; some of them may be part of the summary.
+    """
+
+    summary: bytes
+    entries: list[bytes]
+
+
+class History:
+    """Committed turns; ``Journal.commit`` adds them."""
+
+    def __init__(self, scripts: Scripts) -> None:
+        self._scripts = scripts
+
+    async def read(self, conversation: str, turns: int) -> list[bytes]:
+        """The newest ``turns`` entries (at least 1), oldest first."""
+        key = Keys(conversation).history
+        entries: list[bytes] = await self._scripts.ask("LRANGE", key, -turns, -1)
+        return entries
+
+    async def recall(self, conversation: str, turns: int) -> StoredHistory:
+        """The summary and the newest ``turns`` entries (at least 1), read in one script."""
+        keys = Keys(conversation)
+        commands = [("GET", keys.summary), ("LRANGE", keys.history, -turns, -1)]
+        summary, entries = await self._scripts.transact(commands, is_read=True)
+        return StoredHistory(summary or b"", entries)
+
+    async def summarise(self, lease: Lease, summary: bytes) -> None:
+        """Replace the summary.
+
+        Raises:
+            LeaseLost: nothing was changed.
+        """
+        key = Keys(lease.conversation).summary
+        set_it = ("SET", key, summary, "EX", self._scripts.history_s)
+        await self._scripts.transact([set_it], lease.conversation, lease.token)
+
+    async def rewrite(
+        self, lease: Lease, changes: Mapping[bytes, bytes], *, stale: bool = False
+    ) -> None:
+        """Replace entries (old → new); an empty new one deletes the old.
+
+        Args:
+            stale: also delete the summary, which covers a changed entry.
+
+        Raises:
+            LeaseLost: nothing was changed.
+        """
+        arguments: list[Any] = [lease.token, "stale" if stale else ""]
+        for old, new in changes.items():
+            arguments += (old, new)
+        await self._scripts.run("rewrite", lease.conversation, arguments)
+
+    async def purge(self, lease: Lease, kinds: Collection[str] = ()) -> None:
+        """Delete history and summary; inbox, journal and outbox stay.
+
+        Args:
+            kinds: of other keys of the conversation that go too.
+
+        Raises:
+            LeaseLost: nothing was deleted.
+        """
+        await self._delete(lease, (*PURGED, *sorted(kinds)))
+
+    async def erase(
+        self,
+        lease: Lease,
+        sends: Sequence[bytes] = (),
+        kinds: Collection[str] = (),
+        *,
+        whole: bool,
+    ) -> None:
+        """Delete history, summary and outbox.
+
+        Args:
+            sends: deliveries that the outbox then holds.
+            kinds: of other keys of the conversation that go too.
+            whole: also inbox and journal.
+
+        Raises:
+            LeaseLost: nothing was deleted.
+        """
+        await self._delete(lease, (*(WHOLE if whole else ERASED), *sorted(kinds)), sends)
+
+    async def _delete(
+        self, lease: Lease, kinds: Sequence[str], sends: Sequence[bytes] = ()
+    ) -> None:
+        keys = Keys(lease.conversation)
+        commands: list[Command] = [("DEL", keys.of(kind)) for kind in kinds]
+        if sends:
+            commands += [("RPUSH", keys.outbox, *sends), ("EXPIRE", keys.outbox, WORK_S)]
+        await self._scripts.transact(commands, lease.conversation, lease.token)

@@ -1,15 +1,24 @@
-"""The name and lifetime of every key.
+"""The name and lifetime of every key, and the frame around an entry of inbox or journal.
 
     kaiwa:{07}:inbox:line:U0b1c:user:U5678
 
 That is: shard, kind, conversation. The shard is crc32(conversation) mod 16 and never changes. Its
 braces make it the hash tag: all keys of a conversation and the indexes of its shard share a slot,
 so one script may use them.
+
+A frame lets scripts find an entry by its id without decoding its body:
+
+    arrival 18:m-17@1763806429123{"message": …}
+
+That is: kind, length of ``id@time`` in bytes, id, time of acceptance (ms of the store's clock),
+body. Steps of a turn have no id, and neither have entries that a turn has given back.
 """
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
+from typing import NamedTuple
 from zlib import crc32
 
 FORMAT = 13  # of everything stored; every change of it raises the number
@@ -34,11 +43,8 @@ EARLY_EDITS = 5  # of one conversation: the newest edits that came before their 
 EARLY_S = 3_600  # … and how long they wait for these
 INBOX_FEW = 4  # entries accepted whatever their size
 HISTORY_BYTES = 1024 * 1024  # of one conversation, unless its newest turn alone is larger
-HISTORY_SHARE = (
-    HISTORY_BYTES // 200
-)  # bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
-
-FILES_SHARD = crc32(b"files") % SHARDS
+# bytes; while all turns are smaller, a history cannot exceed HISTORY_BYTES
+HISTORY_SHARE = HISTORY_BYTES // 200
 
 CONVERSATION_KINDS = (
     "lease",
@@ -56,8 +62,19 @@ SHARD_KINDS = ("due", "dead")
 PERSON_VALUES = ("profile", "member", "direct", "newest_card")
 # … and those whose values may name one, each before a conversation.
 CONVERSATION_VALUES = ("card",)
-LASTING_KINDS = ("pins", "format")  # never expire: ``pins_key`` and ``format_key`` say why
+LASTING_KINDS = ("pins", "format")  # never expire: ``pins_key`` and ``FORMAT_KEY`` say why
 SCRIPT_KINDS = (*CONVERSATION_KINDS, *SHARD_KINDS)
+
+PREFIXES = tuple(f"kaiwa:{{{shard:02d}}}:" for shard in range(SHARDS))
+DUE_INDEXES = tuple(prefix + "due" for prefix in PREFIXES)
+DEAD_LETTER_STREAMS = tuple(prefix + "dead" for prefix in PREFIXES)
+FORMAT_KEY = PREFIXES[0] + "format"  # never expires: it tells what all other keys hold
+# The bundled server has it for a day after it has rewritten its file.
+REWRITTEN_KEY = PREFIXES[0] + "rewritten"
+HISTORIES = "kaiwa:{*}:history:*"  # the pattern of their keys
+FILES = PREFIXES[crc32(b"files") % SHARDS]  # what the keys of files begin with
+FILES_INDEX = FILES + "files"
+FILES_KEY = FILES + "files_key"  # signs their addresses
 
 
 class Keys:
@@ -65,50 +82,51 @@ class Keys:
 
     def __init__(self, conversation: str) -> None:
         self._conversation = conversation
-        self._shard = _shard_prefix(shard_of(conversation))
+        self._shard = PREFIXES[shard_of(conversation)]
 
     def of(self, kind: str) -> str:
         """The key of a kind: one of ``SCRIPT_KINDS``, or a feature's."""
-        return self._shard + kind if kind in SHARD_KINDS else self._own(kind)
+        name = kind if kind in SHARD_KINDS else f"{kind}:{self._conversation}"
+        return self._shard + name
 
     @property
     def lease(self) -> str:
-        return self._own("lease")
+        return self.of("lease")
 
     @property
     def due(self) -> str:
         """The due index of the conversation's shard."""
-        return self._shard + "due"
+        return self.of("due")
 
     @property
     def inbox(self) -> str:
-        return self._own("inbox")
+        return self.of("inbox")
 
     @property
     def journal(self) -> str:
-        return self._own("journal")
+        return self.of("journal")
 
     @property
     def history(self) -> str:
-        return self._own("history")
+        return self.of("history")
 
     @property
     def summary(self) -> str:
-        return self._own("summary")
+        return self.of("summary")
 
     @property
     def outbox(self) -> str:
-        return self._own("outbox")
+        return self.of("outbox")
 
     @property
     def dead(self) -> str:
         """The dead letters of the conversation's shard."""
-        return self._shard + "dead"
+        return self.of("dead")
 
     @property
     def live(self) -> str:
         """A pub/sub channel."""
-        return self._own("live")
+        return self.of("live")
 
     def times(self, kind: str) -> str:
         """The times of the values of a schedule, of all conversations of the shard."""
@@ -120,24 +138,22 @@ class Keys:
 
         It holds only a digest, because it stays after ``/forget me``.
         """
-        return f"{self._shard}seen:{_digest(self._conversation + chr(0) + message_id)}"
+        return f"{self._shard}seen:{digest_of(self._conversation + chr(0) + message_id, 32)}"
 
     def message(self, message_id: str) -> str:
         """A message's entry in the index of messages; its value is this conversation."""
-        return f"{self._shard}message:{_digest(message_id)}"
-
-    def _own(self, kind: str) -> str:
-        return f"{self._shard}{kind}:{self._conversation}"
+        return f"{self._shard}message:{digest_of(message_id, 32)}"
 
 
-def shard_of(conversation: str) -> int:
-    return crc32(conversation.encode()) % SHARDS
+def shard_of(name: str) -> int:
+    """The shard of a conversation, or of something else that has a name."""
+    return crc32(name.encode()) % SHARDS
 
 
 def message_keys(message_id: str) -> list[str]:
     """The keys of which one may be the index entry of a message whose conversation is unknown; one
     for each shard."""
-    return [f"{_shard_prefix(shard)}message:{_digest(message_id)}" for shard in range(SHARDS)]
+    return [f"{prefix}message:{digest_of(message_id, 32)}" for prefix in PREFIXES]
 
 
 def kv_key(name: str) -> str:
@@ -149,12 +165,12 @@ def kv_key(name: str) -> str:
     first, _, rest = name.partition(":")
     second, more, _ = rest.partition(":")
     kind = f"{first}:{second}" if more else first
-    return f"{_shard_prefix(crc32(name.encode()) % SHARDS)}note:{kind}:{_digest(name)}"
+    return f"{PREFIXES[shard_of(name)]}note:{kind}:{digest_of(name, 32)}"
 
 
 def index_key(digest: str) -> str:
     """The key of the index of what belongs to somebody; the digest is ``digest_of`` them."""
-    return f"{_shard_prefix(crc32(digest.encode()) % SHARDS)}index:{digest}"
+    return f"{PREFIXES[shard_of(digest)]}index:{digest}"
 
 
 def pins_key(server: str) -> str:
@@ -163,55 +179,21 @@ def pins_key(server: str) -> str:
     A pin that expired would let a server change what a tool says of itself, as if nobody had seen
     it before. The number of keys is that of the servers an operator names, and each has a limit.
     """
-    return f"{_shard_prefix(crc32(server.encode()) % SHARDS)}pins:{server}"
-
-
-def format_key() -> str:
-    """The key of the format's number, which never expires: it tells what all other keys hold."""
-    return f"{_shard_prefix(0)}format"
-
-
-def rewritten_key() -> str:
-    """The key that the bundled server has for a day after it has rewritten its file."""
-    return f"{_shard_prefix(0)}rewritten"
-
-
-def file_key(file_id: str) -> str:
-    """The key of a file; all files share a slot."""
-    return f"{_shard_prefix(FILES_SHARD)}file:{file_id}"
-
-
-def files_keys() -> tuple[str, str]:
-    """The index of all files, and the key that signs their addresses."""
-    prefix = _shard_prefix(FILES_SHARD)
-    return f"{prefix}files", f"{prefix}files_key"
+    return f"{PREFIXES[shard_of(server)]}pins:{server}"
 
 
 def shared_key(kind: str, name: str) -> str:
     """A key of what belongs to no conversation; all of a kind share a slot."""
-    return f"{_shard_prefix(crc32(kind.encode()) % SHARDS)}{kind}:{name}"
-
-
-def history_pattern() -> str:
-    """A pattern for the keys of all histories; ``conversation_of`` parses them."""
-    return "kaiwa:{*}:history:*"
+    return f"{PREFIXES[shard_of(kind)]}{kind}:{name}"
 
 
 def conversation_of(history_key: str) -> str:
     return history_key.partition("}:history:")[2]
 
 
-def due_indexes() -> list[str]:
-    return [_shard_prefix(shard) + "due" for shard in range(SHARDS)]
-
-
 def times_indexes(kind: str) -> list[str]:
     """The times of all values of a schedule; one index for each shard."""
-    return [f"{_shard_prefix(shard)}times:{kind}" for shard in range(SHARDS)]
-
-
-def dead_letter_streams() -> list[str]:
-    return [_shard_prefix(shard) + "dead" for shard in range(SHARDS)]
+    return [f"{prefix}times:{kind}" for prefix in PREFIXES]
 
 
 def person_of(place: str, author: str) -> str:
@@ -219,14 +201,62 @@ def person_of(place: str, author: str) -> str:
     return f"{place.partition(':')[0]}:{author}"
 
 
-def digest_of(text: str) -> str:
+def digest_of(text: str, length: int = 16) -> str:
     """How values and keys name idempotency keys, and people: it names nobody."""
-    return _digest(text)[:16]
+    return sha256(text.encode()).hexdigest()[:length]
 
 
-def _digest(name: str) -> str:
-    return sha256(name.encode()).hexdigest()[:32]
+ARRIVAL = "arrival"  # a message for the model
+CHANGE = "change"  # an edit or deletion of an earlier message
+CONTROL = "control"  # for the turn under way: /stop, or the approval it waits for
+ASIDE = "aside"  # anything else; waits for the end of the turn under way
 
 
-def _shard_prefix(shard: int) -> str:
-    return f"kaiwa:{{{shard:02d}}}:"
+class Entry(NamedTuple):
+    """An entry without its frame; ``kind`` is one word."""
+
+    kind: str
+    body: bytes
+
+
+class InboxEntry(NamedTuple):
+    """An entry of the inbox.
+
+    Attributes:
+        frame: the stored bytes, which identify it.
+        accepted_at: milliseconds by the store's clock; 0 for one that a turn has given back.
+    """
+
+    kind: str
+    body: bytes
+    frame: bytes
+    accepted_at: int
+
+
+def pack(kind: str, body: bytes) -> bytes:
+    """Frame a body, without an id."""
+    return b"%b 0:%b" % (kind.encode(), body)
+
+
+def holds(data: bytes, name: str) -> bool:
+    """Whether stored bytes, readable or not, hold an id as a whole word."""
+    word = rb"(?<![\w-])%b(?![\w-])" % re.escape(name.encode())
+    return bool(name) and re.search(word, data) is not None
+
+
+def unpack(frame: bytes) -> Entry:
+    kind, _, body = _parts(frame)
+    return Entry(kind, body)
+
+
+def unpack_waiting(frame: bytes) -> InboxEntry:
+    """Unpack an entry of the inbox."""
+    kind, stamped_id, body = _parts(frame)
+    _, stamp, at = stamped_id.rpartition(b"@")
+    return InboxEntry(kind, body, frame, int(at) if stamp and at.isdigit() else 0)
+
+
+def _parts(frame: bytes) -> tuple[str, bytes, bytes]:
+    kind, _, rest = frame.partition(b" ")
+    length, _, rest = rest.partition(b":")
+    return kind.decode(), rest[: int(length)], rest[int(length) :]

@@ -1,21 +1,23 @@
-"""Leases: who may work on a conversation, and their renewal; and the due index: when each
-conversation is next to be processed."""
+"""Leases: who may work on a conversation, and their renewal; the due index: when each conversation
+is next to be processed; and the store's clock, on which processes on several machines agree."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from secrets import token_hex
 
 import structlog
 
+from bot.clock import now_ms
 from bot.errors import LeaseLost, StoreUnavailable
-from bot.store.keys import Keys, due_indexes, shard_of
-from bot.store.scripts import Scripts
+from bot.store.clients import Scripts
+from bot.store.keys import DUE_INDEXES, Keys, shard_of
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -34,13 +36,8 @@ class Lease:
     """
 
     conversation: str
-    token: str
     ttl_ms: int
-
-
-def new_token() -> str:
-    """The fencing token of a new lease."""
-    return token_hex(8)
+    token: str = field(default_factory=partial(token_hex, 8))
 
 
 class Leases:
@@ -57,7 +54,7 @@ class Leases:
 
     async def acquire(self, conversation: str, ttl_ms: int = LEASE_MS) -> Lease | None:
         """Take the lease; None where somebody holds it."""
-        lease = Lease(conversation, new_token(), ttl_ms)
+        lease = Lease(conversation, ttl_ms)
         arguments = [conversation, lease.token, "take", ttl_ms, "", 0]
         return lease if await self._scripts.run("open", conversation, arguments) else None
 
@@ -120,7 +117,7 @@ class Leases:
 
     async def due(self, limit: int) -> list[str]:
         """The conversations that are due now, the longest due first."""
-        return [conversation for _, conversation in await self._scripts.due(due_indexes(), limit)]
+        return [conversation for _, conversation in await self._scripts.due(DUE_INDEXES, limit)]
 
 
 @dataclass(slots=True, eq=False)
@@ -130,7 +127,6 @@ class _HeldLease:
     lease: Lease
     limit: asyncio.Timeout
     renewed_at: float
-    is_lost: bool = False
 
 
 class Renewals:
@@ -151,16 +147,16 @@ class Renewals:
         Raises:
             LeaseLost: inside; the work ends with it.
         """
-        held = None
+        limit = asyncio.timeout(None)
         try:
-            async with asyncio.timeout(None) as limit:
-                self._add(held := _HeldLease(lease, limit, since))
+            async with limit:
+                self._add(_HeldLease(lease, limit, since))
                 try:
                     yield
                 finally:
                     _ = self._held.pop(lease, None)
         except TimeoutError as error:
-            if held is None or not held.is_lost:
+            if not limit.expired():
                 raise
             raise LeaseLost(lease.conversation) from error
 
@@ -199,9 +195,8 @@ class Renewals:
             await asyncio.sleep(RENEW_EVERY_S)
             shards: defaultdict[int, list[_HeldLease]] = defaultdict(list)
             for held in self._held.values():
-                if (
-                    time.monotonic() - held.renewed_at >= RENEW_EVERY_S
-                ):  # most turns end before their first renewal
+                # most turns end before their first renewal
+                if time.monotonic() - held.renewed_at >= RENEW_EVERY_S:
                     shards[shard_of(held.lease.conversation)].append(held)
             # At once: shard after shard would take a busy loop longer than a lease lives.
             await asyncio.gather(*map(self._renew_shard, shards.values()))
@@ -219,5 +214,44 @@ class Renewals:
             if held.lease not in lost:
                 held.renewed_at = now
             elif self._held.pop(held.lease, None) is not None:
-                held.is_lost = True
                 held.limit.reschedule(asyncio.get_running_loop().time())
+
+
+READ_EVERY_S = 60.0
+
+
+class StoreClock:
+    """Estimates the store's clock from this process's; they are compared once a minute.
+
+    Args:
+        ask: reads the store's clock.
+        local: milliseconds since the epoch by the process's own clock.
+    """
+
+    def __init__(
+        self, ask: Callable[[], Awaitable[int]], local: Callable[[], int] = now_ms
+    ) -> None:
+        self._ask = ask
+        self._local = local
+        self._ahead_ms = 0
+
+    def __call__(self) -> int:
+        """Milliseconds since the epoch."""
+        return self._local() + self._ahead_ms
+
+    async def read(self) -> None:
+        """Compare the clocks; the store read its own in the middle between question and answer.
+
+        Raises:
+            StoreUnavailable: the estimate is as before.
+        """
+        asked = self._local()
+        at = await self._ask()
+        self._ahead_ms = at - (asked + self._local()) // 2
+
+    async def follow(self, every_s: float = READ_EVERY_S) -> None:
+        """Compare the clocks again and again; never returns."""
+        while True:
+            await asyncio.sleep(every_s)
+            with suppress(StoreUnavailable):
+                await self.read()

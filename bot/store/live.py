@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from redis.asyncio.connection import AbstractConnection
 
 from bot.errors import StoreUnavailable
-from bot.store.clients import ANSWER_S, STORE_FAILURES, Client, translate_errors
+from bot.store.clients import STORE_FAILURES, Client, translate_errors
 from bot.store.keys import Keys
+from bot.store.server import ANSWER_S
 
 PUBLISH_S = 0.5  # a turn must not wait longer for its viewers
 RECONNECT_S = 0.5
@@ -61,7 +62,7 @@ class Live:
         channel = Keys(conversation).live
         with suppress(StoreUnavailable):
             async with translate_errors(PUBLISH_S):
-                await self._client.execute_each(("PUBLISH", channel, event) for event in events)
+                await self._client.submit(("PUBLISH", channel, event) for event in events)
 
     @asynccontextmanager
     async def subscribe(self, conversation: str) -> AsyncIterator[AsyncIterator[bytes]]:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from bot.store.clients import Client, translate_errors
-from bot.store.keys import conversation_of, history_pattern
-from bot.store.queues import Command
+from bot.store.keys import HISTORIES, conversation_of
+from bot.store.server import Command
 
 TIGHT = 0.80  # of the memory allowed: from here on histories are shortened
 ENOUGH = 0.75  # down to here
@@ -101,7 +101,7 @@ class StoreMemory:
                     break
                 if history.size > share:
                     turns = (history.turns + 1) // 2
-                    await self._client.execute_soon(("LTRIM", history.key, turns, -1))
+                    await self._client.submit([("LTRIM", history.key, turns, -1)])
                     gone[conversation_of(history.key)] = turns
                     excess -= history.size * turns / history.turns
         return gone
@@ -123,7 +123,7 @@ class StoreMemory:
         for key in keys:
             # SAMPLES 0 counts all turns: an estimate would be far off where one turn is large.
             requests += [("MEMORY USAGE", key, "SAMPLES", 0), ("PTTL", key), ("LLEN", key)]
-        answers = await self._client.execute_each(requests)
+        answers = await self._client.submit(requests)
         found = zip(keys, answers[::3], answers[1::3], answers[2::3], strict=True)
         return [
             _Weighed(-size.bit_length(), life, key, size, turns)
@@ -133,7 +133,7 @@ class StoreMemory:
 
     async def _pages(self) -> AsyncIterator[list[str]]:
         page: list[str] = []
-        async for key in self._client.scan_iter(history_pattern(), count=PAGE):
+        async for key in self._client.scan_iter(HISTORIES, count=PAGE):
             page.append(key.decode())
             if len(page) == PAGE * PAGES:
                 yield page

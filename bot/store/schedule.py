@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bot.store.clients import Client, ask
+from bot.store.clients import Scripts
 from bot.store.keys import Keys, times_indexes
-from bot.store.queues import Command
-from bot.store.scripts import Scripts
+from bot.store.server import Command
 
 
 class DueValue(NamedTuple):
@@ -29,8 +28,7 @@ class Schedule:
     """The values of one kind, which names their keys; a value is whatever the caller stores. A
     value is kept until ``SCHEDULED_S`` after its time."""
 
-    def __init__(self, client: Client, scripts: Scripts, kind: str) -> None:
-        self._client = client
+    def __init__(self, scripts: Scripts, kind: str) -> None:
         self._scripts = scripts
         self._kind = kind
 
@@ -44,12 +42,12 @@ class Schedule:
 
     async def read(self, conversation: str) -> dict[str, bytes]:
         """The values by id."""
-        stored = await ask(self._client, "HGETALL", Keys(conversation).of(self._kind))
+        stored = await self._scripts.ask("HGETALL", Keys(conversation).of(self._kind))
         return {value_id.decode(): value for value_id, value in stored.items()}
 
     async def find(self, conversation: str, value_id: str) -> bytes:
         """A value; empty where there is none."""
-        found = await ask(self._client, "HGET", Keys(conversation).of(self._kind), value_id)
+        found = await self._scripts.ask("HGET", Keys(conversation).of(self._kind), value_id)
         return found or b""
 
     async def due(self, limit: int) -> list[DueValue]:

@@ -10,7 +10,7 @@ from bot.errors import SettingsError
 from bot.pipeline.services import NO_FEATURES
 from bot.settings import Settings, load
 from bot.store import FORMAT, Store
-from bot.store.keys import format_key
+from bot.store.keys import FORMAT_KEY
 
 
 async def test_a_new_store_gets_the_number_of_the_format(
@@ -19,21 +19,21 @@ async def test_a_new_store_gets_the_number_of_the_format(
     """Every later start finds it; the key never expires."""
     for _ in range(2):
         await check_format(store, settings)
-    assert await redis.get(format_key()) == b"%d" % FORMAT
-    assert await redis.ttl(format_key()) == -1
+    assert await redis.get(FORMAT_KEY) == b"%d" % FORMAT
+    assert await redis.ttl(FORMAT_KEY) == -1
 
 
 async def test_a_store_of_another_format_stops_the_start(
     store: Store, redis: Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One line names the mend; the store stays as it is."""
-    await redis.set(format_key(), 99)
+    await redis.set(FORMAT_KEY, 99)
     with pytest.raises(SettingsError, match=r"^REDIS_URL: .* format 99, .* FLUSHDB"):
         await check_format(store, settings)
     monkeypatch.delenv("REDIS_URL")
     with pytest.raises(SettingsError, match=r"^KAIWA_DATA_DIR: .* format 99, .* delete it"):
         await check_format(store, load())
-    assert await redis.get(format_key()) == b"99"
+    assert await redis.get(FORMAT_KEY) == b"99"
 
 
 def test_without_limits_only_known_people_may_write(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,7 @@ from bot.channels import Delivery
 from bot.pipeline.deliver import decode_delivery
 from bot.pipeline.history import read_record
 from bot.pipeline.journal import read_entries
-from bot.store.frames import unpack
-from bot.store.keys import CONVERSATION_KINDS
+from bot.store.keys import CONVERSATION_KINDS, unpack
 from bot.transcript import Message, ToolResult
 from tests.bot.store.turns import key
 from tests.crash.simulation import BY_MODEL, Conversation, Process

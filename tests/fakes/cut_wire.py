@@ -13,12 +13,11 @@ from redis.asyncio.connection import Connection
 from redis.exceptions import ResponseError
 
 from bot.store import Store
-from bot.store.clients import Server
+from bot.store.clients import read_script
 from bot.store.files import FILES_BYTES
 from bot.store.keys import DAY_S
 from bot.store.live import Live
-from bot.store.queues import Command, Request
-from bot.store.scripts import read_script
+from bot.store.server import Command, Request, Server
 from tests.scripts import SCRIPT_NAMES
 
 TOTALS = "totals"  # a transaction on the counters of a day

@@ -5,9 +5,9 @@ They are a sorted set by time. An entry is its author's id, a line feed and the 
 
 from __future__ import annotations
 
-from bot.store import Store, translate_errors
+from bot.store import Store
 from bot.store.keys import Keys, person_of
-from bot.store.queues import Read
+from bot.store.server import Read
 
 KIND = "background"  # also in the index of what belongs to somebody: a conversation
 BACKGROUND_S = 3_600
@@ -37,27 +37,25 @@ class StoredBackground:
     def prefetch(self, conversation: str) -> None:
         """Read with the process's next request; the next ``read`` within ``PREFETCHED_S`` takes
         it."""
-        self._store.prefetches.begin(_read(conversation))
+        self._store.scripts.prefetch(_read(conversation))
 
     async def read(self, conversation: str) -> list[bytes]:
         """The kept messages, oldest first; some may be older than ``BACKGROUND_S``."""
-        async with translate_errors():
-            (entries,) = await self._store.prefetches.take(_read(conversation))
+        (entries,) = await self._store.scripts.read(_read(conversation))
         return [entry.partition(b"\n")[2] for entry in entries]
 
     async def withdraw(self, person: str, conversation: str) -> None:
         """Delete what somebody has written there (``bot.store.Erase``)."""
-        author, client = person.partition(":")[2], self._store.client
-        self._store.prefetches.drop(_read(conversation))
-        async with translate_errors():
-            (entries,) = await client.submit(_read(conversation))
-            theirs = [one for one in entries if one.startswith(_entry(author, b""))]
-            if theirs:
-                await client.execute_soon(("ZREM", Keys(conversation).of(KIND), *theirs))
+        author, scripts = person.partition(":")[2], self._store.scripts
+        scripts.drop(_read(conversation))
+        (entries,) = await scripts.read(_read(conversation))
+        theirs = [one for one in entries if one.startswith(_entry(author, b""))]
+        if theirs:
+            await scripts.ask("ZREM", Keys(conversation).of(KIND), *theirs)
 
     async def change(self, conversation: str, author: str, old: bytes, new: bytes) -> None:
         """Replace a message, if it is still there; an empty new one deletes it."""
-        self._store.prefetches.drop(_read(conversation))
+        self._store.scripts.drop(_read(conversation))
         changed = _entry(author, new) if new else b""
         arguments = ["", changed, _entry(author, old), MESSAGES, BACKGROUND_S]
         await self._store.scripts.run("background.keep", conversation, arguments)

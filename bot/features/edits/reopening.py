@@ -20,7 +20,7 @@ from bot.pipeline.journal import RESPONSE, RESULT, readable_events
 from bot.pipeline.select import CONVERSATION_DELETED, parse
 from bot.pipeline.services import Services
 from bot.store import ARRIVAL, Lease, ReopenedTurn
-from bot.store.frames import Entry
+from bot.store.keys import Entry
 from bot.transcript import TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
 
-from bot.store import Store, ask, translate_errors
+from bot.store import Store
 from bot.store.keys import DAY_S, digest_of, shared_key
 
 KIND = "rating"  # in the index of what belongs to somebody: a day, and a turn
@@ -32,7 +32,6 @@ class StoredRatings:
     """Ratings by the day of the answer. A day's expire ``FEEDBACK_S`` after the last of them."""
 
     def __init__(self, store: Store) -> None:
-        self._client = store.client
         self._scripts = store.scripts
         self._belongings = store.belongings
 
@@ -55,8 +54,7 @@ class StoredRatings:
 
     async def read(self, days: Sequence[str]) -> list[list[StoredRating]]:
         """The ratings of each day's answers, oldest first."""
-        async with translate_errors():
-            stored = await self._client.execute_each(("HGETALL", key_of(day)) for day in days)
+        stored = await self._scripts.ask_each(("HGETALL", key_of(day)) for day in days)
         days_ratings = []
         for fields in stored:
             ratings = [_rating(field, value) for field, value in fields.items()]
@@ -66,7 +64,7 @@ class StoredRatings:
     async def withdraw(self, person: str, entry: str) -> None:
         """Delete a person's rating of an answer (``bot.store.Erase``)."""
         day, _, turn_id = entry.partition(" ")
-        await ask(self._client, "HDEL", key_of(day), _field(person, turn_id))
+        await self._scripts.ask("HDEL", key_of(day), _field(person, turn_id))
 
 
 def key_of(day: str) -> str:

@@ -202,7 +202,7 @@ class Deletion:
             await data.erase_place(place, self._features.kept)
         names = {author_id, *(one.rpartition(":")[2] for one in own)}
         await self._store.files.erase(channel, names - {""})
-        self._store.prefetches.clear()
+        self._store.scripts.drop()
         await self._store.dead_letters.compact()
 
     async def _forget_dead_letters(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.store import Store, ask
+from bot.store import Store
 from bot.store.keys import DAY_S, Keys
 
 KIND = "interpreter"
@@ -23,13 +23,13 @@ class Languages:
         await self._store.scripts.transact([command])
 
     async def read(self, conversation: str) -> str:
-        languages = await ask(self._store.client, "GET", _key(conversation))
+        languages = await self._store.scripts.ask("GET", _key(conversation))
         return (languages or b"").decode()
 
     async def renew(self, conversation: str) -> str:
         """The same over the priority connections; from now on it lives as long as after ``set``."""
         command = "GETEX", _key(conversation), "EX", LANGUAGES_S
-        return (await ask(self._store.priority, *command) or b"").decode()
+        return (await self._store.priority_scripts.ask(*command) or b"").decode()
 
 
 def _key(conversation: str) -> str:

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from bot.store import Store, translate_errors
+from bot.store import Store
 from bot.store.keys import DAY_S, kv_key, shared_key
-from bot.store.queues import Command, Read
+from bot.store.server import Command, Read
 
 SPENT_S = 2 * DAY_S  # counters; by then the day has ended in every time zone
 TOTALS_S = 35 * DAY_S  # the whole bot's day, for the operator; longer than a month
@@ -76,9 +76,7 @@ class Counters:
     """
 
     def __init__(self, store: Store) -> None:
-        self._client = store.client
         self._scripts = store.scripts
-        self._prefetches = store.prefetches
 
     async def take(self, day: str, key: str, counter: Counter, uses: int) -> bool:
         """Count uses if the counter's limit of messages allows all of them; whether it does.
@@ -99,13 +97,13 @@ class Counters:
             key: its messages are counted once; empty: each time.
 
         Returns:
-            Done when they are counted; raises one of ``STORE_FAILURES``.
+            Done when they are counted; raises one of ``bot.store.clients.STORE_FAILURES``.
         """
         requests = []
         for counter, number in messages.items():
             arguments = [key, number, tokens, 0, SPENT_S]
             requests.append(self._scripts.command("limits.count", [_key(day, counter)], arguments))
-        return self._client.submit_later(requests)
+        return self._scripts.send_later(requests)
 
     async def add_up(self, day: str, totals: Totals) -> int:
         """Add to the whole bot's day; returns its tokens."""
@@ -119,19 +117,19 @@ class Counters:
                 commands.append(("ZINCRBY", sums + of, tokens, name))
             commands.append(("ZREMRANGEBYRANK", sums + of, 0, -RANKED - 1))
             commands.append(("EXPIRE", sums + of, TOTALS_S))
-        replies = await self._scripts.transact_and_read([*commands, ("HGET", sums, "tokens")])
+        reading = ("HGET", sums, "tokens")
+        replies = await self._scripts.transact([*commands, reading], is_read=True)
         return int(replies[-1] or 0)
 
     def prefetch(self, day: str, key: str, counters: Iterable[Counter]) -> None:
         """Read with the process's next request; a ``read`` within ``PREFETCHED_S`` takes it."""
-        self._prefetches.begin(_read(day, key, counters))
+        self._scripts.prefetch(_read(day, key, counters))
 
     async def read(
         self, day: str, key: str, counters: Iterable[Counter]
     ) -> tuple[int, list[Spent]]:
         """The tokens of the whole bot, and the value of each counter, for ``key``."""
-        async with translate_errors():
-            total, *values = await self._prefetches.take(_read(day, key, counters))
+        total, *values = await self._scripts.read(_read(day, key, counters))
         spent = []
         for messages, tokens, own in values:
             spent.append(Spent(int(messages or 0), int(tokens or 0), own is not None))
@@ -145,8 +143,7 @@ class Counters:
             requests.append(("HGETALL", sums))
             for of in (USERS, CONVERSATIONS):
                 requests.append(("ZREVRANGE", sums + of, 0, SHOWN - 1, "WITHSCORES"))
-        async with translate_errors():
-            answers = iter(await self._client.execute_each(requests))
+        answers = iter(await self._scripts.ask_each(requests))
         found = []
         for counts, users, conversations in zip(answers, answers, answers, strict=True):
             found.append(Totals(_counts(counts.items()), _ranking(users), _ranking(conversations)))

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from msgspec.json import Decoder, Encoder
 
 from bot.store import Store
-from bot.store.clients import translate_errors
 from bot.store.keys import DAY_S, Keys, digest_of, person_of
 
 KIND = "lists"  # in the index of what belongs to somebody, with a place
@@ -39,7 +38,6 @@ class StoredLists:
     """Lists by place. They expire ``LISTS_S`` after they were last read or changed."""
 
     def __init__(self, store: Store) -> None:
-        self._client = store.client
         self._scripts = store.scripts
         self._belongings = store.belongings
 
@@ -81,9 +79,7 @@ class StoredLists:
     async def _read(self, place: str) -> dict[int, bytes]:
         """The values by number. Reading lists is their use."""
         key = _key(place)
-        async with translate_errors():
-            requests = [("EXPIRE", key, LISTS_S), ("HGETALL", key)]
-            _, stored = await self._client.execute_each(requests)
+        _, stored = await self._scripts.ask_each([("EXPIRE", key, LISTS_S), ("HGETALL", key)])
         items = {int(field): value for field, value in stored.items() if field != b"last"}
         if items:
             authors = {value[AUTHOR].decode() for value in items.values()}
@@ -94,14 +90,13 @@ class StoredLists:
     async def withdraw(self, person: str, place: str) -> None:
         """Delete the items that somebody has added, or all of them (``bot.store.Erase``)."""
         author, key = digest_of(person).encode(), _key(place)
-        async with translate_errors():
-            if not person:
-                await self._client.execute_soon(("DEL", key))
-                return
-            stored = await self._client.execute_soon(("HGETALL", key))
-            theirs = [field for field, value in stored[0].items() if value[AUTHOR] == author]
-            if theirs:
-                await self._client.execute_soon(("HDEL", key, *theirs))
+        if not person:
+            await self._scripts.ask("DEL", key)
+            return
+        stored = await self._scripts.ask("HGETALL", key)
+        theirs = [field for field, value in stored.items() if value[AUTHOR] == author]
+        if theirs:
+            await self._scripts.ask("HDEL", key, *theirs)
 
 
 def _item(number: int, value: bytes) -> StoredItem:

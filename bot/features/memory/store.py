@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bot.store import Store
-from bot.store.clients import translate_errors
 from bot.store.keys import DAY_S, Keys, digest_of, person_of
-from bot.store.queues import Read, ignore_failure
+from bot.store.server import Read
 
 KIND = "facts"  # in the index of what belongs to somebody: a place, and an id
 FACTS_S = 366 * DAY_S  # facts of a person in a place, after their last use; renewed once a day
@@ -33,10 +32,8 @@ class PersonFacts:
     """
 
     def __init__(self, store: Store, place: str, person: str) -> None:
-        self._client = store.client
         self._scripts = store.scripts
         self._belongings = store.belongings
-        self._prefetches = store.prefetches
         self._key = _key(place, person)
         self._read: Read = (("HGETALL", self._key),)
         self._owners = (person_of(place, person), place)
@@ -45,14 +42,13 @@ class PersonFacts:
     def prefetch(self) -> None:
         """Read with the process's next request; the next ``read`` within ``PREFETCHED_S`` takes
         it."""
-        self._prefetches.begin(self._read)
+        self._scripts.prefetch(self._read)
 
     async def read(self) -> list[Fact]:
         """All facts, oldest first."""
-        async with translate_errors():
-            (stored,) = await self._prefetches.take(self._read)
+        (stored,) = await self._scripts.read(self._read)
         if stored:
-            left = self._client.submit_later([("TTL", self._key)])
+            left = self._scripts.send_later([("TTL", self._key)])
             left.add_done_callback(self._renew)
         return _facts(stored)
 
@@ -60,8 +56,7 @@ class PersonFacts:
         """Let facts live on, as reading them is their use; once a day."""
         if left.cancelled() or left.exception() or left.result()[0] > FACTS_S - DAY_S:
             return
-        expiry = ("EXPIRE", self._key, FACTS_S)
-        self._client.submit_later([expiry]).add_done_callback(ignore_failure)
+        _ = self._scripts.send_later([("EXPIRE", self._key, FACTS_S)])
         for owner in self._owners:
             _ = self._belongings.add_later(owner, [self._entry], FACTS_S)
 
@@ -75,7 +70,7 @@ class PersonFacts:
             The fact's number; 0 where ``FACTS`` are kept already.
         """
         fact = text[:FACT_CHARACTERS]
-        self._prefetches.drop(self._read)
+        self._scripts.drop(self._read)
         for owner in self._owners:
             await self._belongings.add(owner, self._entry, FACTS_S)
         # The mark 0: a fact makes no room for another one.
@@ -85,17 +80,16 @@ class PersonFacts:
 
     async def forget(self, number: int) -> bool:
         """Delete a fact; False where no fact has had this number."""
-        self._prefetches.drop(self._read)
-        async with translate_errors():
-            requests = [("HDEL", self._key, number), ("HGET", self._key, "last")]
-            _, last = await self._client.execute_each(requests)
+        self._scripts.drop(self._read)
+        requests = [("HDEL", self._key, number), ("HGET", self._key, "last")]
+        _, last = await self._scripts.ask_each(requests)
         return int(last or 0) >= number
 
 
 async def erase(store: Store, _owner: str, entry: str) -> None:
     """Delete all facts that an entry of the index names (``bot.store.Erase``)."""
     place, _, person = entry.rpartition(" ")
-    await store.client.execute_each([("DEL", _key(place, person))])
+    await store.scripts.ask("DEL", _key(place, person))
 
 
 def _key(place: str, person: str) -> str:

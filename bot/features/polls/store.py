@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, cast
 
-from bot.store import Store, ask
+from bot.store import Store
 from bot.store.keys import DAY_S, Keys, digest_of, person_of
 
 KIND = "poll"  # in the index of what belongs to somebody: a conversation, and an id
@@ -31,7 +31,6 @@ class StoredPolls:
     ``POLLS_S`` after they began. Bodies are the caller's."""
 
     def __init__(self, store: Store) -> None:
-        self._client = store.client
         self._scripts = store.scripts
         self._belongings = store.belongings
 
@@ -117,7 +116,7 @@ class StoredPolls:
 
     async def open_ids(self, conversation: str) -> list[str]:
         """The ids of the open polls, those with the newest votes last."""
-        ids = await ask(self._client, "ZRANGE", Keys(conversation).of("polls"), 0, -1)
+        ids = await self._scripts.ask("ZRANGE", Keys(conversation).of("polls"), 0, -1)
         return [poll_id.decode() for poll_id in ids]
 
 

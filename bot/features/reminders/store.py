@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.features.reminders.reminder import StoredReminder, read_body
-from bot.store import Schedule, Store, ask
+from bot.store import Schedule, Store
 from bot.store.keys import Keys
 
 KIND = "reminders"
@@ -17,7 +17,7 @@ class StoredReminders(Schedule):
     """The reminders of conversations; a value is an encoded ``StoredReminder``."""
 
     def __init__(self, store: Store) -> None:
-        super().__init__(store.client, store.scripts, KIND)
+        super().__init__(store.scripts, KIND)
         self._store = store
 
     async def readable(self, conversation: str) -> dict[str, StoredReminder]:
@@ -50,14 +50,15 @@ class StoredReminders(Schedule):
         """
         key, member = Keys(person).of(COUNTED), _member(conversation, reminder_id)
         now_s = await self._store.now_ms(person) // 1000
-        is_new, count, *_ = await self._scripts.transact_and_read(
+        is_new, count, *_ = await self._scripts.transact(
             [
                 ("ZADD", key, "NX", now_s, member),
                 ("ZCARD", key),
                 # The second one takes a key without a lifetime for one that lives longer.
                 ("EXPIRE", key, ttl_s, "NX"),
                 ("EXPIRE", key, ttl_s, "GT"),
-            ]
+            ],
+            is_read=True,
         )
         if not is_new or count <= most:
             return True
@@ -69,25 +70,25 @@ class StoredReminders(Schedule):
     async def discount(self, person: str, conversation: str, reminder_id: str) -> None:
         """Count a reminder no longer, so that another one may come at once."""
         member = _member(conversation, reminder_id)
-        await ask(self._client, "ZREM", Keys(person).of(COUNTED), member)
+        await self._scripts.ask("ZREM", Keys(person).of(COUNTED), member)
 
     async def counted(self, person: str) -> list[tuple[str, str]]:
         """Conversation and id of each reminder that counts for a person; some may be over."""
-        members = await ask(self._client, "ZRANGE", Keys(person).of(COUNTED), 0, -1)
+        members = await self._scripts.ask("ZRANGE", Keys(person).of(COUNTED), 0, -1)
         return [_place_of(member) for member in members]
 
     async def forget_count(self, _person: str, counted: str) -> None:
         """Delete whose reminders count (``bot.pipeline.feature.Erase``)."""
         for name in (counted, hourly_of(counted)):
-            await ask(self._client, "DEL", Keys(name).of(COUNTED))
+            await self._scripts.ask("DEL", Keys(name).of(COUNTED))
 
     async def _drop_over(self, key: str, until_s: int) -> int:
         """Count no longer what was counted until then and is over; returns the number."""
-        old: list[bytes] = await ask(self._client, "ZRANGEBYSCORE", key, "-inf", until_s)
+        old: list[bytes] = await self._scripts.ask("ZRANGEBYSCORE", key, "-inf", until_s)
         stored = await asyncio.gather(*(self.find(*_place_of(member)) for member in old))
         over = [member for member, body in zip(old, stored, strict=True) if not body]
         for member in over:
-            await ask(self._client, "ZREM", key, member)
+            await self._scripts.ask("ZREM", key, member)
         return len(over)
 
 

@@ -17,7 +17,7 @@ from bot.ops.doctor import run_checks
 from bot.plugins import open_tools
 from bot.settings import Settings
 from bot.store import DeadLetter, Depths, MemoryUse, ServerFacts, Store
-from bot.store.keys import dead_letter_streams, due_indexes
+from bot.store.keys import DEAD_LETTER_STREAMS, DUE_INDEXES
 from tests.bot.ops.examining import found, openers
 from tests.bot.pipeline.full_store import at_most, fill
 
@@ -65,17 +65,17 @@ async def test_without_a_limit_only_the_machine_is_one(settings: Settings, redis
 async def test_dead_letters_are_counted(settings: Settings, redis: Redis) -> None:
     """With the newest one's reason and the commands to run; what waits is no matter for the
     operator."""
-    await redis.zadd(due_indexes()[3], {"console:a": 1, "console:b": 2})
+    await redis.zadd(DUE_INDEXES[3], {"console:a": 1, "console:b": 2})
     assert await found(settings, "work") == CheckResult("ok", "work", "conversations due: 2")
     now = time.time_ns() // 1_000_000
     await redis.xadd(
-        dead_letter_streams()[0], {"reason": "the chat is gone"}, id=f"{now - 190_000}-0"
+        DEAD_LETTER_STREAMS[0], {"reason": "the chat is gone"}, id=f"{now - 190_000}-0"
     )
     fix = "kaiwa outbox list shows them, kaiwa outbox retry puts them back"
     assert await found(settings, "dead letters") == CheckResult(
         "warning", "dead letters", "1, the newest 3 min ago: the chat is gone", fix
     )
-    await redis.xadd(dead_letter_streams()[7], {"delivery": "x"}, id=f"{now - 130_000}-0")
+    await redis.xadd(DEAD_LETTER_STREAMS[7], {"delivery": "x"}, id=f"{now - 130_000}-0")
     assert await found(settings, "dead letters") == CheckResult(
         "warning", "dead letters", "2, the newest 2 min ago: no reason given", fix
     )

@@ -29,7 +29,7 @@ from bot.transcript import Author, Message, encode
 from tests.bot.harness import HERE, Harness, MakeFeature, texts, words
 from tests.waiting import until
 
-LEASE = Lease(HERE, "token", 1)
+LEASE = Lease(HERE, 1, "token")
 ANSWER = Delivery("d1", "t1", Reply("Hello", replaces="card"))
 REQUEST = TurnRequest(HERE, InboundEvent(words("m1", "Hello")), Author("u1"))
 

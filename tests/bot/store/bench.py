@@ -13,9 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize
 from redis import Redis
 
 from bot.store import DeadLetter, InboxEntry, Lease, Store, open_store
-from bot.store.clients import connect
+from bot.store.clients import Scripts, connect
 from bot.store.keys import DAY_S
-from bot.store.scripts import Scripts
 from tests.bot.store.model import Model, Span, Turn
 
 LETTERS = 100

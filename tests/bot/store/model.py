@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from bot.store import JournalledTurn, ReopenedTurn
-from bot.store.frames import ARRIVAL, ASIDE, CHANGE, CONTROL, Entry
+from bot.store.keys import ARRIVAL, ASIDE, CHANGE, CONTROL, Entry
 
 KINDS = (ARRIVAL, CHANGE, ASIDE, CONTROL)
 

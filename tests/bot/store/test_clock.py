@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from bot.store import Store
-from bot.store.clock import StoreClock
+from bot.store.leases import StoreClock
 from tests.waiting import until
 
 
@@ -16,8 +16,8 @@ async def test_the_clocks_are_compared_again_and_again(store: Store) -> None:
     def local() -> int:
         return wrong_ms
 
-    clock = StoreClock(local)
-    following = asyncio.create_task(clock.follow(store.now_ms, every_s=0.01))
+    clock = StoreClock(store.now_ms, local)
+    following = asyncio.create_task(clock.follow(every_s=0.01))
     await until(lambda: clock() > 1_000_000)
     wrong_ms = 5_000_000
     now = await store.now_ms()

@@ -15,9 +15,8 @@ from redis.exceptions import ConnectionError
 
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable
 from bot.store import Depths, Store, open_store
-from bot.store.clients import connect
-from bot.store.keys import DAY_S, SCRIPT_KINDS, Keys, due_indexes
-from bot.store.scripts import Scripts
+from bot.store.clients import Scripts, connect
+from bot.store.keys import DAY_S, DUE_INDEXES, SCRIPT_KINDS, Keys
 from tests.bot.store.turns import arrivals, join, leased
 from tests.cluster import Cluster, Node, running
 from tests.fixtures_store import endless_keys
@@ -119,7 +118,7 @@ async def test_all_shards_are_swept_and_counted(store: Store, cluster: Cluster) 
         await store.inbox.accept(conversation, "m1", b"hello")
     assert sorted(await store.leases.due(100)) == sorted(waiting)
     assert await store.depths() == Depths(due=60, dead_letters=0)
-    assert {cluster.node_of(index) for index in due_indexes()} == set(cluster.nodes)
+    assert {cluster.node_of(index) for index in DUE_INDEXES} == set(cluster.nodes)
 
 
 async def test_each_conversation_goes_by_the_clock_of_its_server(

@@ -13,8 +13,7 @@ from bot.store import (
     JournalledTurn,
     Store,
 )
-from bot.store.frames import Entry
-from bot.store.keys import DAY_S, WORK_S
+from bot.store.keys import DAY_S, WORK_S, Entry
 from tests.bot.store.turns import join, key, leased
 
 HERE = "console:alice"

@@ -7,8 +7,7 @@ from redis.asyncio import Redis
 
 from bot.errors import LeaseLost
 from bot.store import Lease, Store
-from bot.store.frames import ASIDE
-from bot.store.keys import KEPT, WORK_S
+from bot.store.keys import ASIDE, KEPT, WORK_S
 from tests.bot.store.turns import key, leased
 
 HERE = "line:U0:user:U1"
@@ -34,7 +33,7 @@ async def test_whoever_has_lost_the_lease_keeps_nothing(store: Store) -> None:
     lease = await leased(store, HERE)
     await store.journal.commit(lease, None, [b"one"], keep_turns=1)
     with pytest.raises(LeaseLost):
-        await store.outbox.keep_head(Lease(HERE, "another", 6_000), b"too many")
+        await store.outbox.keep_head(Lease(HERE, 6_000, "another"), b"too many")
     assert await store.outbox.read(HERE) == [b"one"]
 
 

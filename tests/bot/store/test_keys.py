@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
-from bot.store.keys import SCRIPT_KINDS, Keys, dead_letter_streams, due_indexes
+from bot.store.keys import DEAD_LETTER_STREAMS, DUE_INDEXES, SCRIPT_KINDS, Keys
 
 conversations = st.one_of(
     st.builds(
@@ -40,8 +40,8 @@ def test_all_keys_of_a_script_share_a_slot(conversation: str, message_id: str) -
 def test_the_indexes_of_the_shard_are_among_the_keys(conversation: str) -> None:
     """What a script puts into an index, the sweep finds there."""
     keys = dict(zip(SCRIPT_KINDS, map(Keys(conversation).of, SCRIPT_KINDS), strict=True))
-    assert keys["due"] in due_indexes()
-    assert keys["dead"] in dead_letter_streams()
+    assert keys["due"] in DUE_INDEXES
+    assert keys["dead"] in DEAD_LETTER_STREAMS
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_conversation_keeps_its_shard(conversation: str, shard: str) -> None:
 
 def test_there_are_sixteen_shards() -> None:
     """Two digits, from 00 to 15."""
-    assert due_indexes() == [f"kaiwa:{{{shard:02d}}}:due" for shard in range(16)]
-    assert dead_letter_streams() == [f"kaiwa:{{{shard:02d}}}:dead" for shard in range(16)]
+    assert list(DUE_INDEXES) == [f"kaiwa:{{{shard:02d}}}:due" for shard in range(16)]
+    assert list(DEAD_LETTER_STREAMS) == [f"kaiwa:{{{shard:02d}}}:dead" for shard in range(16)]
 
 
 def test_every_kind_has_its_own_key() -> None:

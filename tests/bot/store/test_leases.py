@@ -60,7 +60,7 @@ async def test_only_one_gets_the_lease(store: Store, store_url: str) -> None:
             here = f"console:{round_}"
             taken = await asyncio.gather(*(one.leases.acquire(here) for one in (store, other) * 5))
             (lease,) = [lease for lease in taken if lease]
-            assert lease == Lease(here, lease.token, 6_000)
+            assert lease == Lease(here, 6_000, lease.token)
 
 
 async def test_no_token_comes_twice(store: Store, redis: Redis) -> None:

@@ -22,8 +22,7 @@ from bot.store import (
     ReopenedTurn,
     StoredHistory,
 )
-from bot.store.frames import Entry, pack, unpack
-from bot.store.keys import SCRIPT_KINDS
+from bot.store.keys import SCRIPT_KINDS, Entry, unpack
 from tests.bot.store.bench import Bench
 from tests.bot.store.model import KINDS, Letter, fail
 from tests.bot.store.turns import key
@@ -32,7 +31,7 @@ KEEP_TURNS = 3
 MOST_WAITING = 4
 NOTICES = ("notice 1", "notice 2")
 LATE = Entry("said", b"late")
-NOT_THERE = pack("arrival", "m99", b"not there")
+NOT_THERE = b"arrival 3:m99not there"
 
 message_ids = st.sampled_from([f"m{number}" for number in range(12)])
 changes = st.builds(

@@ -9,7 +9,8 @@ import pytest
 from redis.exceptions import ResponseError
 
 from bot.store.clients import connect
-from bot.store.queues import MAX_BATCH, Batches, Request, Slots
+from bot.store.cluster import Slots
+from bot.store.server import MAX_BATCH, Batches, Request
 
 
 class Server:
@@ -33,9 +34,9 @@ async def test_what_comes_in_at_once_leaves_together() -> None:
     server = Server()
     batches = Batches(server, 1, 5)
     server.open.clear()
-    first = [batches.submit([(number,)], {}) for number in range(3)]
+    first = [batches.submit([(number,)]) for number in range(3)]
     await asyncio.sleep(0.01)
-    later = [batches.submit([(number,)], {}) for number in range(3, MAX_BATCH + 5)]
+    later = [batches.submit([(number,)]) for number in range(3, MAX_BATCH + 5)]
     server.open.set()
     assert await asyncio.gather(*first, *later) == [[number] for number in range(MAX_BATCH + 5)]
     assert server.batches == [3, MAX_BATCH, 2]
@@ -53,9 +54,9 @@ async def test_what_can_wait_leaves_with_the_next_batch_in_order() -> None:
 
     batches = Batches(send, 1, 5)
     asked = [
-        batches.submit([("one",)], {}),
+        batches.submit([("one",)]),
         batches.submit_later([("two",)]),
-        batches.submit([("three",)], {}),
+        batches.submit([("three",)]),
         batches.submit_later([("four",)]),
     ]
     await asyncio.gather(*asked)
@@ -67,7 +68,7 @@ async def test_what_can_wait_leaves_with_the_next_batch_in_order() -> None:
 
 async def test_what_can_wait_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without another request it leaves by itself."""
-    monkeypatch.setattr("bot.store.queues.LATER_S", 0.01)
+    monkeypatch.setattr("bot.store.server.LATER_S", 0.01)
     server = Server()
     assert await Batches(server, 1, 5).submit_later([("alone",)]) == ["alone"]
 
@@ -77,7 +78,7 @@ async def test_requests_of_one_asker_stay_together() -> None:
     server = Server()
     batches = Batches(server, 1, 5)
     asked = [(number,) for number in range(MAX_BATCH * 2)]
-    assert await batches.submit(asked, {}) == list(range(MAX_BATCH * 2))
+    assert await batches.submit(asked) == list(range(MAX_BATCH * 2))
     assert server.batches == [1]
 
 
@@ -85,7 +86,7 @@ async def test_who_does_not_wait_any_more_is_not_asked_for() -> None:
     """A request that is cancelled before it leaves never leaves."""
     server = Server()
     batches = Batches(server, 1, 5)
-    gone, stays = batches.submit([("gone",)], {}), batches.submit([("stays",)], {})
+    gone, stays = batches.submit([("gone",)]), batches.submit([("stays",)])
     gone.cancel()
     assert await stays == ["stays"]
     assert server.batches == [1]
@@ -96,15 +97,15 @@ async def test_a_store_that_does_not_answer_is_away_for_those_who_wait_too() -> 
     server = Server()
     server.open.clear()
     batches = Batches(server, 1, 0.05)
-    first = batches.submit([("first",)], {})
+    first = batches.submit([("first",)])
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    second = batches.submit([("second",)], {})
+    second = batches.submit([("second",)])
     outcomes = await asyncio.gather(first, second, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [TimeoutError] * 2
     assert server.batches == [1]
     server.open.set()
-    assert await batches.submit([("third",)], {}) == ["third"]
+    assert await batches.submit([("third",)]) == ["third"]
 
 
 async def test_closing_ends_what_is_under_way() -> None:
@@ -112,12 +113,12 @@ async def test_closing_ends_what_is_under_way() -> None:
     server = Server()
     server.open.clear()
     batches = Batches(server, 1, 5)
-    asked = batches.submit([("first",)], {})
+    asked = batches.submit([("first",)])
     await asyncio.sleep(0)
     await batches.aclose()
     with pytest.raises(ConnectionError):
         await asked
-    for late in (batches.submit([("second",)], {}), batches.submit_later([("third",)])):
+    for late in (batches.submit([("second",)]), batches.submit_later([("third",)])):
         with pytest.raises(ConnectionError):
             await late
     assert server.batches == []
@@ -132,9 +133,9 @@ async def test_a_refusal_is_its_askers_alone(store_url: str) -> None:
             client.execute_command("ECHO", "a"),
             client.execute_command("NONSENSE"),
             client.execute_command("ECHO", object()),
-            client.execute_each([("ECHO", "b"), ("NONSENSE",), ("ECHO", "c")]),
-            client.execute_each([("ECHO", "d"), ("ECHO", "e")]),
-            client.execute_each([]),
+            client.submit([("ECHO", "b"), ("NONSENSE",), ("ECHO", "c")]),
+            client.submit([("ECHO", "d"), ("ECHO", "e")]),
+            client.submit([]),
         ]
         answers = await asyncio.gather(*asked, return_exceptions=True)
     finally:

@@ -10,9 +10,9 @@ from pathlib import Path
 from redis.asyncio import Redis
 
 from bot.store import Store, open_store
-from bot.store.embedded import open_embedded
-from bot.store.keys import DAY_S, rewritten_key
-from bot.store.rewriting import keep_rewriting
+from bot.store.embedded import keep_rewriting, open_embedded
+from bot.store.keys import DAY_S, REWRITTEN_KEY
+from bot.tasks import run_beside
 from tests.bot.store.processes import ended, pid_of, user
 from tests.bot.store.turns import leased
 from tests.waiting import until, until_true
@@ -40,7 +40,7 @@ async def forget_something(store: Store) -> None:
 
 async def is_rewritten(redis: Redis) -> bool:
     """Within the last day."""
-    return bool(await redis.exists(rewritten_key()))
+    return bool(await redis.exists(REWRITTEN_KEY))
 
 
 async def test_what_was_deleted_leaves_the_files_a_day_later(tmp_path: Path) -> None:
@@ -51,13 +51,13 @@ async def test_what_was_deleted_leaves_the_files_a_day_later(tmp_path: Path) -> 
         Redis.from_url(url) as redis,
     ):
         await until_true(lambda: is_rewritten(redis))
-        assert 0 < await redis.ttl(rewritten_key()) <= DAY_S
+        assert 0 < await redis.ttl(REWRITTEN_KEY) <= DAY_S
         await redis.set("kept", "marmalade", ex=600)
         await forget_something(store)
         await until(lambda: held(tmp_path) and held(tmp_path, b"marmalade"))
-        async with keep_rewriting(url, look_s=0.05):
+        async with run_beside(keep_rewriting(url, look_s=0.05)):
             assert held(tmp_path)
-            await redis.delete(rewritten_key())
+            await redis.delete(REWRITTEN_KEY)
             await until(lambda: not held(tmp_path))
         assert held(tmp_path, b"marmalade")
 
@@ -73,7 +73,7 @@ async def test_after_a_kill_the_next_start_does_it(tmp_path: Path) -> None:
         await forget_something(store)
         await until(lambda: held(tmp_path))
         await first.die()  # first: it would begin a rewrite itself
-        await redis.delete(rewritten_key())
+        await redis.delete(REWRITTEN_KEY)
         pid = await pid_of(first.url)
     os.kill(pid, signal.SIGKILL)
     await ended(pid)
@@ -96,8 +96,8 @@ async def test_a_rewrite_that_fails_is_tried_again(tmp_path: Path) -> None:
         await redis.config_set("rdb-key-save-delay", 60_000_000)
         await forget_something(store)
         await until(lambda: held(tmp_path))
-        async with keep_rewriting(url, look_s=0.05):
-            await redis.delete(rewritten_key())
+        async with run_beside(keep_rewriting(url, look_s=0.05)):
+            await redis.delete(REWRITTEN_KEY)
             await until(lambda: bool(those_of(pid)))
             os.kill(those_of(pid)[0], signal.SIGKILL)
             assert not await is_rewritten(redis)

@@ -16,7 +16,7 @@ HERE = "line:bot:user:u1"
 
 def schedule_in(store: Store) -> Schedule:
     """Of one kind."""
-    return Schedule(store.client, store.scripts, "tides")
+    return Schedule(store.scripts, "tides")
 
 
 async def due_now(store: Store, value_id: str = "v1") -> DueValue:
@@ -45,7 +45,7 @@ async def test_a_value_is_due_at_its_time_and_taken_once(store: Store, redis: Re
 async def test_another_kind_has_values_and_times_of_its_own(store: Store) -> None:
     """With the same ids, in the same conversation."""
     await due_now(store)
-    other = Schedule(store.client, store.scripts, "moons")
+    other = Schedule(store.scripts, "moons")
     assert (await other.read(HERE), await other.due(10)) == ({}, [])
 
 

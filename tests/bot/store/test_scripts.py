@@ -7,9 +7,8 @@ from redis.asyncio import Redis
 
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Accepted, Store, open_store
-from bot.store.clients import connect
+from bot.store.clients import Scripts, connect, read_script
 from bot.store.keys import DAY_S, Keys
-from bot.store.scripts import Scripts, read_script
 from tests.bot.store.turns import leased
 from tests.project import ROOT
 from tests.scripts import SCRIPT_FILES, SCRIPT_NAMES
@@ -64,10 +63,10 @@ def test_only_what_comes_from_outside_is_refused_by_a_full_store() -> None:
 async def test_a_transaction_is_carried_out_whole_or_under_its_lease_only(store: Store) -> None:
     """Each command has its reply."""
     lease, history = await leased(store, HERE), Keys(HERE).history
-    scripts = Scripts(store.client, DAY_S)
+    scripts = Scripts(store.scripts.client, DAY_S)
     pushes = [("RPUSH", history, "one"), ("EXPIRE", history, 60), ("LRANGE", history, 0, -1)]
     await scripts.transact(pushes, HERE, lease.token)
-    assert await scripts.transact_and_read([pushes[-1]]) == [[b"one"]]
+    assert await scripts.transact([pushes[-1]], is_read=True) == [[b"one"]]
     with pytest.raises(LeaseLost):
         await scripts.transact(pushes, HERE, "another's")
     assert await store.history.read(HERE, 9) == [b"one"]

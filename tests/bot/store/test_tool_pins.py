@@ -34,7 +34,7 @@ async def test_there_is_a_limit(store: Store, monkeypatch: pytest.MonkeyPatch) -
     """A server that thinks up new names does not fill the store; tools beyond the limit have no
     pin."""
     assert PINS == 1_000
-    monkeypatch.setattr("bot.store.tool_pins.PINS", 2)
+    monkeypatch.setattr("bot.store.kv.PINS", 2)
     assert await store.tool_pins.pin("srv", {"a": "1", "b": "2", "c": "3"}) == {
         "a": "1",
         "b": "2",

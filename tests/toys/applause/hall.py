@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.store import Store, ask
+from bot.store import Store
 from bot.store.keys import DAY_S, Keys, digest_of, person_of
 from bot.transcript import Message
 
@@ -31,12 +31,12 @@ class Hall:
 
     async def count(self) -> int:
         """The claps of everybody."""
-        claps = await ask(self._store.client, "HVALS", Keys(self._conversation).of(KIND))
+        claps = await self._store.scripts.ask("HVALS", Keys(self._conversation).of(KIND))
         return sum(map(int, claps))
 
     async def forget(self, person: str) -> None:
         """Delete somebody's claps."""
-        await ask(self._store.client, "HDEL", Keys(self._conversation).of(KIND), digest_of(person))
+        await self._store.scripts.ask("HDEL", Keys(self._conversation).of(KIND), digest_of(person))
 
 
 def names_in(messages: list[Message]) -> list[str]:

@@ -93,7 +93,7 @@ async def test_where_it_is_off_nothing_is_kept(store: Store, fake: LineFake) -> 
     """Not a key is written for a message that mentions nobody."""
     async with open_pipeline(store, fake, [Step("ok")]) as here:
         await here.converse(text_event(fake, "canary"))
-        names = [name async for name in store.kv._client.scan_iter("kaiwa:*")]
+        names = [name async for name in store.scripts.client.scan_iter("kaiwa:*")]
         assert [
             name for name in names if b":note:line:" not in name
         ] == []  # the time of the last webhook
@@ -256,7 +256,7 @@ async def test_what_is_forgotten_is_gone(store: Store, fake: LineFake, how: str)
         else:
             await here.converse(fake.mention(how, user=TARO))
         assert len(await stored(store)) == (1 if how == "forget me" else 0)
-        keys = [key async for key in store.kv._client.scan_iter("kaiwa:*:background:*")]
+        keys = [key async for key in store.scripts.client.scan_iter("kaiwa:*:background:*")]
     assert b"canary" not in b"".join(await stored(store))
     assert len(keys) == (1 if how == "forget me" else 0)
 

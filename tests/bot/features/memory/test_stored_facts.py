@@ -117,7 +117,7 @@ async def test_a_prefetched_read_is_used_once_and_not_after_a_change(
     mine(store).prefetch()
     await asyncio.sleep(0.1)
     await redis.delete(*await fact_keys(redis))
-    store.prefetches.clear()
+    store.scripts.drop()
     assert await mine(store).read() == []
 
 

@@ -265,7 +265,7 @@ async def test_a_plain_message_asks_the_store_for_no_quote(store: Store, fake: L
     """What is kept of an answer leaves with the requests that are made anyway."""
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")]) as here:
         await here.converse(fake.text("hi"))
-        keys = [key async for key in store.kv._client.scan_iter("kaiwa:*:note:line:own:*")]
+        keys = [key async for key in store.scripts.client.scan_iter("kaiwa:*:note:line:own:*")]
     assert len(keys) == 1
 
 
@@ -294,6 +294,6 @@ async def test_the_ids_of_our_messages_name_nobody(store: Store, fake: LineFake)
     async with open_pipeline(store, fake, [Step("ok"), Step("ok")]) as here:
         await here.converse(fake.text("hi"))
         await here.converse(fake.text("forget me"))
-        keys = [key async for key in store.kv._client.scan_iter("kaiwa:*")]
+        keys = [key async for key in store.scripts.client.scan_iter("kaiwa:*")]
     assert [key for key in keys if USER.encode() in key] == []
     assert await read_history(store, IN_PRIVATE) == []

@@ -1,0 +1,252 @@
+"""A client of one server, which asks in batches.
+
+One request alone leaves at once; what comes in while others are under way leaves with the next
+batch. When hundreds come in at the same moment, a batch costs the event loop a third of what they
+cost one by one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from functools import cache, partial
+from hashlib import sha1
+from typing import Any, NamedTuple, cast
+
+from redis.asyncio import Redis
+from redis.asyncio.connection import AbstractConnection, Connection
+from redis.exceptions import NoScriptError, ResponseError
+
+ANSWER_S = 2.5  # for a request: to connect, send and get the response
+LATER_S = 1.0  # until what can wait for another batch leaves by itself
+# commands in a batch, unless one request has more: parsing the replies blocks the event loop
+MAX_BATCH = 64
+
+Command = tuple[Any, ...]
+# Commands that read together.
+Read = tuple[Command, ...]
+
+
+class Request(NamedTuple):
+    """Commands that stay together, redis-py's options for parsing their replies, and the future of
+    the results."""
+
+    commands: Sequence[Command]
+    options: dict[str, Any]
+    results: asyncio.Future[list[Any]]
+
+    def fail(self, error: BaseException) -> None:
+        """Raise an error for the waiting caller, if it still waits."""
+        if not self.results.done():
+            self.results.set_exception(error)
+
+
+class Batches:
+    """Passes requests to ``send`` in batches.
+
+    Args:
+        send: sets the results of each request of a batch; an exception fails those that have none
+            yet.
+        limit: batches at once.
+        answer_s: limit for a batch, not counting the time in the queue. When a batch takes longer,
+            all waiting requests fail too: the store would not answer those either.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[list[Request]], Coroutine[Any, Any, None]],
+        limit: int,
+        answer_s: float,
+    ) -> None:
+        self._send = send
+        self._free = limit
+        self._answer_s = answer_s
+        self._waiting: deque[Request] = deque()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._is_urgent = False  # what waits leaves as soon as a batch may
+        self._is_closed = False
+
+    def submit(self, commands: Iterable[Command], **options: Any) -> asyncio.Future[list[Any]]:
+        """Send commands with what else is sent now; their results. Cancelled before it is sent, a
+        request is not sent."""
+        results = self._queue(commands, options)
+        if not self._is_urgent:
+            self._is_urgent = True
+            # requests of the same round of the loop share a batch
+            asyncio.get_running_loop().call_soon(self._start_batches)
+        return results
+
+    def submit_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
+        """Send commands with the next batch, at the latest after ``LATER_S``; their results."""
+        if not self._waiting:
+            asyncio.get_running_loop().call_later(LATER_S, self._start_batches)
+        return self._queue(commands, {})
+
+    async def aclose(self) -> None:
+        """Send what still waits, and cancel the batches under way."""
+        self._is_closed = True
+        if waiting := [request for request in self._waiting if not request.results.done()]:
+            self._waiting.clear()
+            await self._run(waiting)
+        for sending in self._sending:
+            sending.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
+
+    def _queue(
+        self, commands: Iterable[Command], options: dict[str, Any]
+    ) -> asyncio.Future[list[Any]]:
+        results: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        if self._is_closed:
+            results.set_exception(ConnectionError("closed"))
+        else:
+            self._waiting.append(Request(list(commands), options, results))
+        return results
+
+    def _start_batches(self) -> None:
+        while self._free and self._waiting:
+            batch: list[Request] = []
+            commands = 0
+            while self._waiting and commands < MAX_BATCH:
+                request = self._waiting.popleft()
+                if not request.results.done():
+                    batch.append(request)
+                    commands += len(request.commands)
+            if batch:
+                self._free -= 1
+                sending = asyncio.create_task(self._run(batch))
+                self._sending.add(sending)
+                sending.add_done_callback(partial(self._on_batch_end, batch))
+        self._is_urgent = bool(self._waiting)
+
+    def _on_batch_end(self, batch: list[Request], sending: asyncio.Task[None]) -> None:
+        self._sending.discard(sending)
+        if sending.cancelled():
+            _fail(batch, ConnectionError("closed"))
+        self._free += 1
+        if self._is_urgent:
+            self._start_batches()
+
+    async def _run(self, batch: list[Request]) -> None:
+        try:
+            async with asyncio.timeout(self._answer_s):
+                await self._send(batch)
+        # whatever it is, it is raised where somebody waits
+        except Exception as error:  # noqa: BLE001
+            if isinstance(error, TimeoutError):
+                batch += self._waiting
+                self._waiting.clear()
+            _fail(batch, error)
+
+
+def _fail(batch: Iterable[Request], error: BaseException) -> None:
+    for request in batch:
+        request.fail(error)
+
+
+class Server(Redis):
+    """One server, asked in batches: as many at once as its pool has connections."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._batches = Batches(self._send_batch, self.connection_pool.max_connections, ANSWER_S)
+        self.submit = self._batches.submit
+        self.submit_later = self._batches.submit_later
+
+    async def execute_command(self, *args: Any, **options: Any) -> Any:
+        (results,) = await self.submit([args], **options)
+        return results
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:
+        await self._batches.aclose()
+        await super().aclose(close_connection_pool)
+
+    async def info_of_each(self) -> list[dict[str, Any]]:
+        """INFO of the server."""
+        return [await self.info()]
+
+    async def new_connection(self) -> AbstractConnection:
+        """A connection outside the pool: the caller opens and closes it."""
+        pool = self.connection_pool
+        return pool.connection_class(**pool.connection_kwargs)
+
+    async def _send_batch(self, batch: list[Request]) -> None:
+        pool = self.connection_pool
+        # a decorator hides it
+        connection = cast(Connection, await pool.get_connection())  # type: ignore[no-untyped-call]
+        try:
+            answered = await self._exchange(connection, batch)
+        except BaseException:
+            # replies still to come would be taken for those of others
+            await connection.disconnect(nowait=True)
+            raise
+        finally:
+            await pool.release(connection)
+        for request, replies in answered:
+            if error := next((one for one in replies if isinstance(one, ResponseError)), None):
+                request.fail(error)
+            elif not request.results.done():
+                request.results.set_result(replies)
+
+    async def _exchange(
+        self, connection: Connection, batch: list[Request]
+    ) -> list[tuple[Request, list[Any]]]:
+        """Send a batch and read its replies. A request that cannot be encoded fails alone. A
+        restarted server has lost its scripts: it gets their texts."""
+        packed = bytearray()
+        answered: list[tuple[Request, list[Any]]] = []
+        for request in batch:
+            try:
+                packed += b"".join([_encode(by_hash(command)) for command in request.commands])
+            except (KeyError, ValueError) as error:
+                request.fail(error)
+            else:
+                answered.append((request, []))
+        if packed:
+            await connection.send_packed_command(bytes(packed))
+        for request, replies in answered:
+            for command in request.commands:
+                replies.append(await self._read_reply(connection, command, request))
+        for request, replies in answered:
+            for index, command in enumerate(request.commands):
+                if isinstance(replies[index], NoScriptError):
+                    await connection.send_command(*command)
+                    replies[index] = await self._read_reply(connection, command, request)
+        return answered
+
+    async def _read_reply(self, connection: Connection, command: Command, request: Request) -> Any:
+        try:
+            return await self.parse_response(connection, command[0], **request.options)
+        except ResponseError as error:
+            return error
+
+
+@cache  # the scripts are constants
+def hash_of(script: str) -> str:
+    return sha1(script.encode(), usedforsecurity=False).hexdigest()
+
+
+def by_hash(command: Command) -> Command:
+    """A script is sent by its hash."""
+    return ("EVALSHA", hash_of(command[1]), *command[2:]) if command[0] == "EVAL" else command
+
+
+# By the exact type: what is none of these is a mistake.
+ENCODE: Mapping[type, Callable[[Any], bytes]] = {
+    bytes: bytes,
+    str: str.encode,
+    int: b"%d".__mod__,
+    float: lambda number: repr(number).encode(),
+}
+
+
+def _encode(command: Command) -> bytes:
+    """A command in Redis' protocol; redis-py takes twice as long. A command's name may be two
+    words.
+
+    https://redis.io/docs/latest/develop/reference/protocol-spec/#sending-commands-to-a-redis-server
+    """
+    words = [ENCODE[type(word)](word) for word in (*command[0].split(), *command[1:])]
+    return b"".join(
+        [b"*%d\r\n" % len(words), *[b"$%d\r\n%b\r\n" % (len(word), word) for word in words]]
+    )
