@@ -28,6 +28,7 @@ from bot.providers import (
     Completed,
     ModelResponse,
     Provider,
+    Request,
     Restarted,
     TextDelta,
     ToolChoice,
@@ -206,7 +207,7 @@ class Agent:
         )
         links = new_filter()
         definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
-        asked = self.provider.stream(system, messages, definitions, choice)
+        asked = self.provider.stream(Request(system, messages, definitions, choice))
         with span("model", self._metrics) as call:
             try:
                 async with aclosing(asked) as events:

@@ -6,14 +6,25 @@ Each folder serves one vendor and translates the vendor's exceptions into ``bot.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from bot.clock import now_ms
 from bot.file_types import Kind
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.telemetry.observed import OBSERVER, ResponseRead
-from bot.transcript import NOT_GROUNDED, Grounding, Message, ToolResult, Usage, encode
+from bot.transcript import (
+    NOT_GROUNDED,
+    Grounding,
+    Message,
+    Opaque,
+    Part,
+    ToolResult,
+    Usage,
+    encode,
+    new_id,
+)
 from toolset.tool import ToolDefinition
 
 StopReason = Literal["end_turn", "tool_use", "max_tokens", "blocked", "malformed", "other"]
@@ -41,6 +52,24 @@ class ToolChoice:
 
 AUTO = ToolChoice("auto")
 NONE = ToolChoice("none")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a model is asked.
+
+    Attributes:
+        first_token_timeout_s: seconds until the vendor's first event; a thought counts, though it
+            is not shown.
+        schema: of the JSON that the answer should be, in place of tools; only ``openai`` knows it.
+    """
+
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolDefinition] = ()
+    tool_choice: ToolChoice = AUTO
+    first_token_timeout_s: float = field(default=FIRST_TOKEN_TIMEOUT_S, compare=False)
+    schema: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,19 +183,8 @@ class Provider(Protocol):
         """Whether the vendor itself may read pages while the model answers."""
         ...
 
-    def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
-    ) -> AsyncGenerator[StreamEvent]:
+    def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Ask once and stream the answer; the last event is ``Completed``.
-
-        Args:
-            first_token_timeout_s: seconds until the vendor's first event; a thought counts, though
-                it is not shown.
 
         Raises:
             ModelError: no answer, or an answer that broke off.
@@ -198,6 +216,11 @@ def wrap_result(result: ToolResult) -> dict[str, Any]:
     if result.is_error:
         return result.response
     return {"output": result.response}
+
+
+def model_message(parts: Iterable[Part], opaque: Opaque | None = None) -> Message:
+    """A new message of the model."""
+    return Message(new_id("msg"), "model", tuple(parts), now_ms(), opaque=opaque)
 
 
 def show_response(response: ModelResponse, events: Sequence[bytes] = ()) -> None:

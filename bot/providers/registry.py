@@ -24,7 +24,7 @@ PROVIDERS: Registry = (
     gemini.ENTRY,
     gemini.VERTEX_ENTRY,
     openai.ENTRY,
-    json_mode.entry_over(openai.ENTRY, openai.open_model),
+    json_mode.entry_over(openai.ENTRY),
     anthropic.ENTRY,
     ollama.ENTRY,
     demo.ENTRY,

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.errors import TryAgain
 from bot.providers import (
-    AUTO,
     Completed,
     MediaSupport,
     ModelResponse,
+    Request,
     StopReason,
     StreamEvent,
-    ToolChoice,
+    model_message,
     replay,
     show_response,
 )
-from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.telemetry.observed import OBSERVER, RequestSent
 from bot.transcript import (
     NOT_GROUNDED,
@@ -32,7 +30,6 @@ from bot.transcript import (
     encode,
     new_id,
 )
-from toolset.tool import ToolDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +64,6 @@ class Step:
 ScriptedAnswer = Step | Callable[[Sequence[Message]], Step]
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One request to the model."""
-
-    system: str
-    messages: tuple[Message, ...]
-    tools: tuple[ToolDefinition, ...]
-    tool_choice: ToolChoice
-
-
 class ScriptEnded(Exception):
     """More requests came than the script has steps."""
 
@@ -108,36 +95,29 @@ class Scripted:
         self.requests: list[Request] = []
         self._steps = list(steps)
 
-    async def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
-    ) -> AsyncGenerator[StreamEvent]:
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Play the next step.
 
         Raises:
             ScriptEnded: no step is left.
             TryAgain: a gate before all events did not open in time.
         """
-        self.requests.append(Request(system, tuple(messages), tuple(tools), tool_choice))
-        if len(self.requests) > len(self._steps):
-            raise ScriptEnded(
-                f"request {len(self.requests)} came, but the script has {len(self._steps)} steps"
-            )
+        kept = replace(request, messages=tuple(request.messages), tools=tuple(request.tools))
+        self.requests.append(kept)
+        number = len(self.requests)
+        if number > len(self._steps):
+            raise ScriptEnded(f"request {number} came, but the script has {len(self._steps)} steps")
         if observe := OBSERVER.get():
-            observe(RequestSent(self.model, (encode([system, messages]),)))
-        step = self._steps[len(self.requests) - 1]
+            observe(RequestSent(self.model, (encode([request.system, request.messages]),)))
+        step = self._steps[number - 1]
         if not isinstance(step, Step):
-            step = step(messages)
+            step = step(request.messages)
         for place, event in enumerate(self._events(step)):
             if place == step.gate_after:
-                await _pass_gate(step, None if place else first_token_timeout_s)
-            if step.error is not None and isinstance(event, Completed):
-                raise step.error
+                await _pass_gate(step, None if place else request.first_token_timeout_s)
             if isinstance(event, Completed):
+                if step.error is not None:
+                    raise step.error
                 show_response(event.response)
             yield event
 
@@ -149,21 +129,19 @@ class Scripted:
         """Nothing: there are no connections."""
 
     def _events(self, step: Step) -> list[StreamEvent]:
-        calls = tuple(
+        calls = [
             ToolCall(call.id or new_id("call"), call.name, call.arguments) for call in step.calls
-        )
-        words = (Text(step.text),) if step.text else ()
-        message = Message(
-            new_id("msg"),
-            "model",
-            (*words, *calls),
-            time.time_ns() // 1_000_000,
-            opaque=step.opaque,
-        )
-        reason = step.stop_reason or ("tool_use" if calls else "end_turn")
-        response = ModelResponse(message, reason, step.usage, self.model, step.detail)
-        response = replace(
-            response, grounding=step.grounding, searches=step.searches, refusal=step.refusal
+        ]
+        words = [Text(step.text)] if step.text else []
+        response = ModelResponse(
+            model_message([*words, *calls], step.opaque),
+            step.stop_reason or ("tool_use" if calls else "end_turn"),
+            step.usage,
+            self.model,
+            step.detail,
+            step.grounding,
+            step.searches,
+            step.refusal,
         )
         return [*step.before, *replay(response)]
 

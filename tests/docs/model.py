@@ -6,13 +6,17 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.providers import AUTO, Completed, MediaSupport, ModelResponse, StreamEvent, ToolChoice
+from bot.providers import (
+    Completed,
+    MediaSupport,
+    ModelResponse,
+    Request,
+    StreamEvent,
+)
 from bot.providers.demo.client import Demo
-from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.scripted import Scripted, Step
 from bot.texts import load
 from bot.transcript import Media, Message, ToolCall
-from toolset.tool import ToolDefinition
 
 Wait = Callable[[str], Awaitable[None]]
 """Returns when people see what is named: ``thinking``, a tool, or ``text`` (an answer under
@@ -70,19 +74,13 @@ class Model(Demo):
         self._rules = rules
         self._wait = wait
 
-    async def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
-    ) -> AsyncGenerator[StreamEvent]:
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Answer by the first rule that fits, else like the demo."""
         await self._wait("thinking")
-        rule = next((rule for rule in self._rules if rule.fits(messages)), None)
-        source = Scripted([rule.step(messages[-1])]).stream if rule else super().stream
-        async for event in source(system, messages, tools, tool_choice):
+        rule = next((rule for rule in self._rules if rule.fits(request.messages)), None)
+        step = rule and rule.step(request.messages[-1])
+        source = Scripted([step]).stream if step else super().stream
+        async for event in source(request):
             if isinstance(event, Completed) and _is_long(event.response):
                 await self._wait("text")
             yield event

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from bot.providers import NONE
-from bot.providers.scripted import Request, Step
+from bot.providers import NONE, Request
+from bot.providers.scripted import Step
 from bot.transcript import Message, Text, ToolCall
 from tests.injections.corpus import LONG, Injection, Order
 

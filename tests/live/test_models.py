@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bot.errors import SettingsError
-from bot.providers import Completed, anthropic, gemini, openai
+from bot.providers import Completed, Request, anthropic, gemini, openai
 from bot.providers.registry import check_models, open_model
 from bot.settings import Settings, config_beside
 from tests.bot.providers.asking import user
@@ -41,8 +41,8 @@ async def test_a_model_answers(
         require_reachable(url)
     async with open_model(chosen, chosen.chosen_model) as provider:
         assert await provider.check()
-        asked = provider.stream("You are brief.", [user("How is the weather in Kyoto?")], [WEATHER])
-        events = [event async for event in asked]
+        asked = Request("You are brief.", [user("How is the weather in Kyoto?")], [WEATHER])
+        events = [event async for event in provider.stream(asked)]
     last = events[-1]
     assert isinstance(last, Completed)
     response = last.response

@@ -49,7 +49,7 @@ async def asked_at(base_url: str, max_output_tokens: int = 64) -> AsyncIterator[
         "",
         MODEL,
         base_url,
-        Options(max_output_tokens, first_token_timeout_s=PATIENCE_S, request_timeout_s=PATIENCE_S),
+        Options(max_output_tokens, request_timeout_s=PATIENCE_S),
     )
     try:
         yield provider

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from bot.errors import TooLong
-from bot.providers import AUTO, NONE, ToolChoice
+from bot.providers import AUTO, NONE, Request, ToolChoice
 from bot.providers.fallback import FallbackProvider
 from bot.telemetry import Metrics
 from bot.transcript import Media, ToolCall
@@ -126,7 +126,7 @@ async def test_an_answer_nobody_waits_for_is_not_written_on(smollm: str) -> None
         async def is_free() -> bool:
             return not any(slot["is_processing"] for slot in (await http.get("/slots")).json())
 
-        asked = provider.stream("", [user("Write a long story of a cat.")], ())
+        asked = provider.stream(Request("", [user("Write a long story of a cat.")]))
         await anext(asked)
         assert not await is_free()
         await asked.aclose()

@@ -166,7 +166,9 @@ def test_gemini_takes_all_of_them(tools: ToolMap) -> None:
     body = {
         "contents": [{"role": "user", "parts": [{"text": "hello"}]}],
         "tools": gemini.declarations(tools.definitions),
-        "toolConfig": gemini.tool_config(ToolChoice("one", tools.definitions[0].name)),
+        "toolConfig": gemini.tool_config(
+            ToolChoice("one", tools.definitions[0].name), combines=False
+        ),
     }
     gemini_rules.check("gemini-3-flash", json.dumps(body).encode(), [])
 

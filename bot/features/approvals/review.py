@@ -14,7 +14,7 @@ from bot.agent.single_request import read_response
 from bot.agent.turn import ActingCall
 from bot.clock import now_ms
 from bot.errors import ModelError
-from bot.providers import ModelResponse, Provider, ToolChoice
+from bot.providers import ModelResponse, Provider, Request, ToolChoice
 from bot.safe_text.glyphs import invisible
 from bot.safe_text.names import safe_name
 from bot.safe_text.transcript import RESULT_CAP, escaped, transcript_lines
@@ -107,9 +107,8 @@ class Reviewers:
     async def _ask(
         self, model: Provider, request: Sequence[Message], spend: Spend
     ) -> ModelResponse:
-        events = model.stream(
-            self._prompt, request, (VOTE,), ToolChoice("one", VOTE.name), self._limit_s
-        )
+        choice = ToolChoice("one", VOTE.name)
+        events = model.stream(Request(self._prompt, request, (VOTE,), choice, self._limit_s))
         response = await read_response(events, "review", model.model, self._metrics)
         await spend(response.model, response.usage)
         return response

@@ -24,6 +24,7 @@ from bot.pipeline.alerts import ALARMING
 from bot.pipeline.feature import SILENT, CommandContext, Feature, Outgoing, TurnResult
 from bot.pipeline.journal import readable
 from bot.pipeline.services import Services
+from bot.providers import Request
 from bot.safe_text.transcript import escaped_tags
 from bot.texts import LETTER, PLACEHOLDER
 from bot.transcript import Message, Spending, Text, new_id
@@ -118,7 +119,7 @@ class Interpreter(Feature):
         text = f"<message>\n{escaped_tags(event.message.text)}\n</message>"
         asked = Message(new_id("msg"), "user", (Text(text),), event.message.at)
         provider, metrics = self._services.provider, self._services.metrics
-        stream = provider.stream(system, [asked], ())
+        stream = provider.stream(Request(system, [asked]))
         try:
             async with asyncio.timeout(ANSWER_S):
                 response = await read_response(stream, "translation", provider.model, metrics)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from bot.agent.single_request import read_response
 from bot.clock import now_ms
 from bot.errors import TryAgain
-from bot.providers import ModelResponse, Provider
+from bot.providers import ModelResponse, Provider, Request
 from bot.safe_text.transcript import escaped, transcript_lines
 from bot.telemetry import Metrics
 from bot.transcript import Message, Text, new_id
@@ -38,7 +38,7 @@ class Summarizer:
         transcript = "\n".join(line for message in messages for line in transcript_lines(message))
         text = f"<notes>\n{escaped(before)}\n</notes>\n\n<transcript>\n{transcript}\n</transcript>"
         asked = Message(new_id("msg"), "user", (Text(text),), now_ms())
-        events = self._provider.stream(self._prompt, [asked], ())
+        events = self._provider.stream(Request(self._prompt, [asked]))
         return await read_response(events, "summary", self._provider.model, self._metrics)
 
 

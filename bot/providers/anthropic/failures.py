@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
-from functools import partial
 
 import anthropic
 
 from bot.errors import ModelError
-from bot.providers.shared.failures import Failures, retry_after
-from bot.providers.shared.generated_sdk import translating_sdk
+from bot.providers.shared.failures import retry_after
+from bot.providers.shared.generated_sdk import SdkFailures, outages_of
 
 
-def translating(failures: Failures) -> AbstractContextManager[None]:
-    """Translate exceptions raised inside, as ``translating_sdk``."""
-    return translating_sdk(anthropic, failures, partial(_refusal, failures=failures))
+class AnthropicFailures(SdkFailures):
+    """The failures of one model."""
 
+    refusals = (anthropic.APIStatusError,)
+    outages = outages_of(anthropic)
 
-def cause_of(error: anthropic.APIStatusError, failures: Failures) -> str:
-    """A refusal for the log, without the key."""
-    return f"{error.status_code} {failures.quoted(_message_of(error))}"
+    def refused(self, error: anthropic.APIStatusError) -> ModelError:
+        """By the fields of the error."""
+        after = retry_after(error.response.headers)
+        return self.refusal(error.status_code, error.type or "", _message_of(error), after)
 
-
-def _refusal(error: anthropic.APIStatusError, failures: Failures) -> ModelError:
-    message = _message_of(error)
-    return failures.refusal(
-        error.status_code, error.type or "", message, retry_after(error.response.headers)
-    )
+    def cause_of(self, error: anthropic.APIStatusError) -> str:
+        """A refusal for the log, without the key."""
+        return f"{error.status_code} {self.quoted(_message_of(error))}"
 
 
 def _message_of(error: anthropic.APIStatusError) -> str:

@@ -12,7 +12,6 @@ from bot.providers import ToolChoice, wrap_result
 from bot.providers.anthropic.capabilities import Capabilities
 from bot.providers.shared.request import (
     Inline,
-    in_base64,
     portable_id,
     portable_name,
     visible_parts,
@@ -102,9 +101,7 @@ def cached_prefix(system: str, declared: list[JSON]) -> JSON:
     return fields
 
 
-def chat(
-    messages: Sequence[Message], model: str, inline: Inline = in_base64, *, searches: bool = False
-) -> list[JSON]:
+def chat(messages: Sequence[Message], model: str, inline: Inline, *, searches: bool) -> list[JSON]:
     """The conversation in turns of user and assistant; results and messages of users become one
     turn.
 

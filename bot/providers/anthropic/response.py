@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from msgspec import Struct
 
 from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
 from bot.providers.anthropic.request import PROVIDER, SERVER_BLOCKS, THOUGHTS
+from bot.providers.shared import streaming
 from bot.providers.shared.failures import Failures, status_of
 from bot.providers.shared.request import MOST_FOUND, bounded
-from bot.providers.shared.response import Calls, build_response, event_decoder
+from bot.providers.shared.streaming import event_decoder
 from bot.transcript import (
     Grounding,
     Message,
@@ -103,37 +103,22 @@ def _has_calls(event: _Event) -> bool:
 _event = event_decoder(_Event, _has_calls)
 
 
-class Answer:
-    """One answer while it is read.
+class Answer(streaming.Answer):
+    """One answer while it is read."""
 
-    Args:
-        model: the model that was asked, which gets its own thoughts back.
+    stop_reasons = STOP_REASONS
 
-    Attributes:
-        refusal: see ``ModelResponse``.
-    """
-
-    def __init__(self, model: str, messages: Sequence[Message], failures: Failures) -> None:
-        self._asked = model
-        self._failures = failures
-        self._calls = Calls(messages)
+    def __init__(self, asked: str, failures: Failures, messages: Sequence[Message]) -> None:
+        super().__init__(asked, failures, messages)
         self._blocks: dict[int, JSON] = {}
         # The pieces are kept by block and field.
         self._pieces: defaultdict[tuple[int, str], list[str]] = defaultdict(list)
-        self._stop_reason = ""
         self._explanation = ""
-        self._usage: dict[str, Any] = {}
-        self._model = model
+        self._counts: dict[str, Any] = {}
         self._cited: dict[Source, None] = {}
-        self.refusal = ""
 
     def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
-        """Read one event and yield what it adds to the answer.
-
-        Raises:
-            ModelError: the event is an error that came after the 200.
-            DecodeError: the event is not in Anthropic's form.
-        """
+        """Read one event and yield what it adds to the answer."""
         event = _event(data)
         if event.error is not None:
             kind = event.error.type
@@ -148,30 +133,16 @@ class Answer:
             yield from self._extend_block(event.index, event.delta)
 
     def response(self) -> ModelResponse:
-        """The whole answer.
-
-        Raises:
-            TryAgain: the stream broke off.
-        """
-        if not self._stop_reason:
-            raise self._failures.broken_off()
-        self._join_pieces()
-        calls = self._calls.whole()
-        reason = STOP_REASONS.get(self._stop_reason, "other")
-        if calls is None and reason in ("end_turn", "tool_use"):
-            reason = "malformed"
-        parts = list(self._parts(calls or ()))
-        response = build_response(
-            parts,
-            reason,
-            model=self._model,
-            usage=self._total(),
-            opaque=self._opaque(parts) if calls and reason in ("end_turn", "tool_use") else None,
-            detail=f"{self._stop_reason} {self._explanation}".strip(),
-        )
-        searches = (self._usage.get("server_tool_use") or _ServerToolUse()).web_search_requests or 0
-        grounding = bounded(Grounding(tuple(self._cited)))
-        return replace(response, grounding=grounding, searches=searches, refusal=self.refusal)
+        """The whole answer; raises as everywhere."""
+        for (index, field), pieces in self._pieces.items():
+            block = self._blocks[index]
+            if field == ARGUMENTS:
+                block["input"] = _read_input("".join(pieces))
+            else:
+                block[field] = "".join((block.get(field, ""), *pieces))
+        self._count_total()
+        self._grounding = bounded(Grounding(tuple(self._cited)))
+        return super().response()
 
     def _begin_block(self, index: int, block: JSON) -> Iterator[TextDelta | ToolCallDelta]:
         self._blocks[index] = block
@@ -197,7 +168,7 @@ class Answer:
             self._pieces[index, field].append(getattr(delta, field))
             if delta.type == "text_delta" and delta.text:
                 yield TextDelta(delta.text)
-        self._stop_reason = delta.stop_reason or self._stop_reason
+        self._finish = delta.stop_reason or self._finish
         self._explanation = (delta.stop_details or {}).get("explanation") or self._explanation
 
     def _cite(self, citation: JSON) -> None:
@@ -205,15 +176,6 @@ class Answer:
         title, url = citation.get("title"), citation.get("url")
         if isinstance(url, str) and len(self._cited) < MOST_FOUND:
             self._cited[Source(title if isinstance(title, str) else "", url)] = None
-
-    def _join_pieces(self) -> None:
-        """Append to each field of each block the pieces that came for it."""
-        for (index, field), pieces in self._pieces.items():
-            if field == ARGUMENTS:
-                self._blocks[index]["input"] = _read_input("".join(pieces))
-                continue
-            self._blocks[index][field] = "".join((self._blocks[index].get(field, ""), *pieces))
-        self._pieces.clear()
 
     def _parts(self, calls: Sequence[ToolCall]) -> Iterator[Text | ToolCall]:
         waiting = iter(calls)
@@ -223,14 +185,16 @@ class Answer:
             elif block.get("type") == "tool_use" and (call := next(waiting, None)) is not None:
                 yield call
 
-    def _opaque(self, parts: Sequence[Text | ToolCall]) -> Opaque | None:
+    def _opaque(self, parts: Sequence[Text | ToolCall], *, is_whole: bool) -> Opaque | None:
         """All blocks in their order, if one is a thought or of a search: Anthropic wants these
         unchanged, in place.
 
         Only answers with calls need it: without a call the turn is over, and Anthropic wants no
         more of its thoughts.
         """
-        if not any(block.get("type") in SENT_BACK for block in self._blocks.values()):
+        has_calls = any(isinstance(part, ToolCall) for part in parts)
+        has_own = any(block.get("type") in SENT_BACK for block in self._blocks.values())
+        if not (is_whole and has_calls and has_own):
             return None
         own = iter(parts)
         blocks: list[JSON] = []
@@ -241,25 +205,26 @@ class Answer:
                 blocks.append(built)
         return Opaque(PROVIDER, self._asked, encode(blocks))
 
+    def _detail(self) -> str:
+        return f"{self._finish} {self._explanation}".strip()
+
     def _count(self, usage: _Usage | None) -> None:
         """Counts are cumulative: a later event replaces earlier numbers."""
         if usage is not None:
             for name in usage.__struct_fields__:
                 if (value := getattr(usage, name)) is not None:
-                    self._usage[name] = value
+                    self._counts[name] = value
 
-    def _total(self) -> Usage:
+    def _count_total(self) -> None:
         """Anthropic counts tokens that a cache has read or written beside the other input, and
         thoughts as output."""
-        cached = self._usage.get("cache_read_input_tokens", 0)
-        fresh = self._usage.get("input_tokens", 0) + self._usage.get(
-            "cache_creation_input_tokens", 0
-        )
-        details = self._usage.get("output_tokens_details") or _Thinking()
-        thinking = details.thinking_tokens or 0
-        return Usage(
-            fresh + cached, cached, max(0, self._usage.get("output_tokens", 0) - thinking), thinking
-        )
+        counts = _Usage(**self._counts)
+        cached = counts.cache_read_input_tokens or 0
+        fresh = (counts.input_tokens or 0) + (counts.cache_creation_input_tokens or 0)
+        thinking = (counts.output_tokens_details or _Thinking()).thinking_tokens or 0
+        output = max(0, (counts.output_tokens or 0) - thinking)
+        self._usage = Usage(fresh + cached, cached, output, thinking)
+        self._searches = (counts.server_tool_use or _ServerToolUse()).web_search_requests or 0
 
 
 def _read_input(text: str) -> JSON:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncGenerator, Sequence
 
 from bot.providers import (
-    AUTO,
     MediaSupport,
     ModelResponse,
+    Request,
     StreamEvent,
     ToolChoice,
+    model_message,
     replay,
     show_response,
 )
 from bot.providers.demo.request import Call, Turn, read_turn
 from bot.providers.demo.response import answer
-from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.telemetry.observed import OBSERVER, RequestSent
 from bot.texts import Texts
 from bot.transcript import Message, Part, Text, ToolCall, Usage, encode, new_id
-from toolset.tool import ToolDefinition
 
 # The arguments for a request that forces a call without naming a wish.
 ARGUMENTS = {"get_weather": {"location": "Tokyo"}, "calculate": {"expression": "1 + 1"}}
@@ -39,20 +37,14 @@ class Demo:
         self._texts = texts
         self._language = language
 
-    async def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
-    ) -> AsyncGenerator[StreamEvent]:
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Make the calls that have no result yet, else answer; a token counts as four bytes."""
+        messages = request.messages
         if observe := OBSERVER.get():
-            observe(RequestSent(self.model, (encode([system, messages]),)))
+            observe(RequestSent(self.model, (encode([request.system, messages]),)))
         turn = read_turn(messages, self._language)
-        offered = [tool.name for tool in tools]
-        calls = _calls(turn, offered, tool_choice)
+        offered = [tool.name for tool in request.tools]
+        calls = _calls(turn, offered, request.tool_choice)
 
         def say(key: str, /, **values: object) -> str:
             return self._texts.get(f"demo.{key}", turn.language, **values)
@@ -60,8 +52,8 @@ class Demo:
         parts: list[Part] = [ToolCall(new_id("call"), name, dict(given)) for name, given in calls]
         if not parts:
             parts.append(Text(answer(say, turn, offered)))
-        message = Message(new_id("msg"), "model", tuple(parts), time.time_ns() // 1_000_000)
-        usage = Usage(input=_tokens(system, messages), output=_tokens("", [message]))
+        message = model_message(parts)
+        usage = Usage(input=_tokens(request.system, messages), output=_tokens("", [message]))
         response = ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model)
         show_response(response)
         for event in replay(response):

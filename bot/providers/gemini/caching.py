@@ -10,16 +10,15 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextvars import Context
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import structlog
 
-from bot.providers.gemini.failures import FAILURES, ServiceError, cause_of
-from bot.providers.shared.failures import Failures
+from bot.providers.gemini.failures import FAILURES, GeminiFailures, ServiceError
 
 if TYPE_CHECKING:
     from bot.providers.gemini.sdk import Sdk
@@ -69,19 +68,22 @@ class CachedContents:
     Args:
         sdk: opens it, once.
         clock: monotonic seconds.
+
+    Attributes:
+        least_bytes: shorter prefixes are not cached.
     """
 
     def __init__(
         self,
         sdk: Callable[[], Awaitable[Sdk]],
-        failures: Failures,
+        failures: GeminiFailures,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sdk = sdk
         self._failures = failures
         self._clock = clock
-        self._least_bytes = least_tokens(failures.model) * BYTES_PER_TOKEN
+        self.least_bytes = least_tokens(failures.model) * BYTES_PER_TOKEN
         self._cached: dict[bytes, _Cached] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._paused_until = -math.inf
@@ -89,11 +91,17 @@ class CachedContents:
 
     def use(self, prefix: bytes) -> str:
         """The name of the cached prefix (JSON), empty without one. A request with the name leaves
-        the prefix out."""
-        if len(prefix) < self._least_bytes:
+        the prefix out.
+
+        It becomes the last used one; beyond ``MOST`` the least recently used is dropped.
+        """
+        if len(prefix) < self.least_bytes:
             return ""
         now = self._clock()
-        cached = self._touch(prefix)
+        cached = self._cached.pop(prefix, None) or _Cached(prefix)
+        self._cached[prefix] = cached
+        if len(self._cached) > MOST:
+            del self._cached[next(iter(self._cached))]
         has_come_back = now - cached.used_at < LIFETIME_S
         cached.used_at = now
         left = cached.expires_at - now
@@ -105,7 +113,10 @@ class CachedContents:
             is_wanted = has_come_back and now >= self._paused_until
         if is_wanted and not cached.is_busy:
             cached.is_busy = True
-            self._begin(self._renew(cached))
+            # The task runs without the log fields of the current turn.
+            task = asyncio.create_task(self._renew(cached), context=Context())
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return cached.name
 
     def forget(self, name: str) -> None:
@@ -121,30 +132,17 @@ class CachedContents:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _touch(self, key: bytes) -> _Cached:
-        """The entry of a prefix, as the last used one; beyond ``MOST`` entries the least recently
-        used is dropped."""
-        cached = self._cached.pop(key, None) or _Cached(key)
-        self._cached[key] = cached
-        if len(self._cached) > MOST:
-            del self._cached[next(iter(self._cached))]
-        return cached
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        # The task runs without the log fields of the current turn.
-        task = asyncio.create_task(work, context=Context())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
     async def _renew(self, cached: _Cached) -> None:
         """Create the content of a prefix, or extend its lifetime."""
         expires_at = self._clock() + LIFETIME_S
         try:
             async with asyncio.timeout(RENEWAL_S):
+                sdk = await self._sdk()
                 if cached.name:
-                    cached.name = await self._extend(cached.name)
+                    cached.name = await sdk.extend_cached(cached.name, TTL)
                 else:
-                    cached.name = await self._create(cached.prefix)
+                    prefix = msgspec.json.decode(cached.prefix)
+                    cached.name = await sdk.create_cached(self._failures.model, prefix, TTL)
         except FAILURES as error:
             self._give_up(cached, error)
         else:
@@ -153,23 +151,14 @@ class CachedContents:
         finally:
             cached.is_busy = False
 
-    async def _create(self, prefix: bytes) -> str:
-        return await (await self._sdk()).create_cached(
-            self._failures.model, msgspec.json.decode(prefix), TTL
-        )
-
-    async def _extend(self, name: str) -> str:
-        await (await self._sdk()).extend_cached(name, TTL)
-        return name
-
     def _give_up(self, cached: _Cached, error: Exception) -> None:
         """Drop a content after a failure; after "too small", prefixes of that size are no longer
         tried."""
         cached.name = ""
         if isinstance(error, ServiceError) and TOO_SMALL in error.message:
-            self._least_bytes = max(self._least_bytes, len(cached.prefix) + 1)
+            self.least_bytes = max(self.least_bytes, len(cached.prefix) + 1)
         else:
-            self._pause(cause_of(error, self._failures))
+            self._pause(self._failures.cause_of(error))
 
     def _pause(self, why: str) -> None:
         self._paused_until = self._clock() + PAUSE_S

@@ -1,36 +1,33 @@
 """Gemini, by a key or on Vertex AI: one path, on which only address and authorization differ.
 
 ``request.py`` writes requests, ``response.py`` reads responses, ``failures.py`` translates
-exceptions, ``uploads.py`` has Google keep large files for a turn, ``caching.py`` has Google keep
-the beginning that many requests share, and ``server_tools.py`` knows Google's own tools. A request
-for an answer goes without google-genai, whose way takes four times the CPU time; ``sdk.py`` has it
-for everything else.
+exceptions, ``uploads.py`` has Google keep large files for a turn, and ``caching.py`` has Google
+keep the beginning that many requests share. A request for an answer goes without google-genai,
+whose way takes four times the CPU time; ``sdk.py`` has it for everything else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import aiohttp
 
 from bot.http import open_sdk_session, open_session, tls_context
-from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
-from bot.providers.gemini.access import Access
+from bot.providers import AUTO, MediaSupport, Request, StreamEvent, ToolChoice
 from bot.providers.gemini.caching import CachedContents
-from bot.providers.gemini.failures import ServiceError, cause_of, read_refusal, translating
+from bot.providers.gemini.failures import GeminiFailures, ServiceError, read_refusal
 from bot.providers.gemini.request import (
+    FIELDS,
     JSON,
     OPENING,
     contents,
     declarations,
-    declared,
     generation_config,
     kinds_of,
     may_be_refusal,
@@ -41,10 +38,9 @@ from bot.providers.gemini.response import Answer
 from bot.providers.gemini.uploads import UploadedFiles
 from bot.providers.retry_policy import CONNECT_TIMEOUT_S, FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import USUAL, Options
-from bot.providers.shared.failures import Failures
-from bot.providers.shared.request import Attachments, ServerTools, length_of, remember_last
-from bot.providers.shared.streaming import events_of, stream_answer
-from bot.transcript import Message, encode
+from bot.providers.shared.request import Attachments, Body, ServerTools, length_of, remember_last
+from bot.providers.shared.streaming import Opened, stream_answer, translating
+from bot.transcript import encode
 from toolset.tool import ToolDefinition
 
 if TYPE_CHECKING:
@@ -78,31 +74,33 @@ class Prefix(NamedTuple):
     tools: Sequence[ToolDefinition]
 
 
-class Request(NamedTuple):
-    """A request in two parts.
-
-    Attributes:
-        rest: the fields that no other request shares.
-        cached: Google's name of the cached prefix; empty without one.
-    """
-
-    rest: JSON
-    prefix: JSON
-    cached: str
-
-
 class GenerateContent:
-    """A model behind ``generateContent``."""
+    """A model behind ``generateContent``.
+
+    Args:
+        base_url: without the version.
+        resource: the model's path below the version.
+        account: key, or project and credentials, as the SDK's client takes them.
+    """
 
     name = ""
     window = 0
 
-    def __init__(self, access: Access, failures: Failures, options: Options) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        api_version: str,
+        resource: str,
+        failures: GeminiFailures,
+        options: Options,
+        **account: Any,
+    ) -> None:
         self.model = failures.model
         self.media = MediaSupport(kinds_of(self.model))
-        self._access = access
-        model_url = f"{access.base_url}/{access.api_version}/{quote(access.resource)}"
-        self._url = f"{model_url}:streamGenerateContent?alt=sse"
+        self._base_url = base_url
+        self._api_version = api_version
+        self._url = f"{base_url}/{api_version}/{quote(resource)}:streamGenerateContent?alt=sse"
+        self._account = account
         self._failures = failures
         self._options = options
         self._generation = generation_config(
@@ -116,51 +114,26 @@ class GenerateContent:
         self._server_tools = ServerTools(own_tools(options.server_tools, self.model), self.model)
         self._cached = CachedContents(self.open_sdk, failures)
 
+    async def _authorization(self) -> Mapping[str, str]:
+        """The headers that authorize a request."""
+        raise NotImplementedError
+
     @property
     def searches(self) -> bool:
         """Whether one of the vendor's own tools is offered."""
         return bool(self._server_tools.offered())
 
-    def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
-    ) -> AsyncGenerator[StreamEvent]:
+    def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
-        attachments = Attachments(self.model)
-        offered = self._server_tools.offered()
-        if not tool_choice.opens_addresses:
-            offered = tuple(name for name in offered if name not in OPENING)
-        own = declared(offered) if tools else {}
-
-        def write(own: JSON) -> Request:
-            prefix = self._prefix(system, tools, tool_choice, own)
-            cached = self._cached.use(prefix.json) if tool_choice == AUTO else ""
-            chat = contents(
-                messages, self.name, self.model, attachments.stand_in, combines=bool(own)
-            )
-            return Request(
-                {"contents": chat, "generationConfig": self._generation}, prefix.fields, cached
-            )
-
         answer = Answer(self.name, self.model, self._failures)
-        events = self._events(write, own, attachments, answer)
-        return stream_answer(
-            events, answer, translating(self._failures), first_token_timeout_s, self._options
-        )
+        return stream_answer(self._send, request, answer, self._failures, self._options)
 
     async def check(self) -> str:
         """Look the model up: that needs a working key and generates nothing."""
         with translating(self._failures):
-            async with asyncio.timeout(self._options.check_timeout_s):
+            async with asyncio.timeout(FIRST_TOKEN_TIMEOUT_S):
                 name = await (await self.open_sdk()).display_name(self.model)
-        answers = f"{name or self.model} answers"
-        if own := ", ".join(self._server_tools.names):
-            answers += f", with {own}"
-        return answers
+        return self._server_tools.answers(name or self.model)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -177,29 +150,19 @@ class GenerateContent:
                 sdk = await asyncio.to_thread(import_module, "bot.providers.gemini.sdk")
                 # Then no full collection looks at the SDK's thousands of classes.
                 gc.freeze()
-                session = open_sdk_session(
-                    self._access.base_url, connect_s=CONNECT_TIMEOUT_S, tls=tls_context()
-                )
-                self._sdk = sdk.Sdk(self._access, session, tls_context())
+                tls = tls_context()
+                session = open_sdk_session(self._base_url, connect_s=CONNECT_TIMEOUT_S, tls=tls)
+                self._sdk = sdk.Sdk(self._account, self._base_url, self._api_version, session, tls)
             return self._sdk
 
-    def _session(self) -> aiohttp.ClientSession:
-        """One for all requests; the first one opens it, as it needs a running loop."""
-        if self._http is None:
-            self._http = open_session(
-                self._access.base_url, connect_s=CONNECT_TIMEOUT_S, tls=tls_context()
-            )
-        return self._http
-
-    def _prefix(
-        self, system: str, tools: Sequence[ToolDefinition], tool_choice: ToolChoice, own: JSON
-    ) -> Prefix:
+    def _prefix(self, request: Request, own: JSON) -> Prefix:
         """The prefix of a request, written once for the same tools: 500 tools take 0.7 ms.
 
         Args:
             own: Google's own, as fields of a ``Tool``.
         """
-        key = (system, id(tools), tool_choice, tuple(own))
+        system, tools, choice = request.system, request.tools, request.tool_choice
+        key = (system, id(tools), choice, tuple(own))
         if (known := self._prefixes.get(key)) is not None:
             return known
         fields: JSON = {}
@@ -207,61 +170,61 @@ class GenerateContent:
             fields["systemInstruction"] = {"parts": [{"text": system}]}
         if tools:
             fields["tools"] = [functions | own for functions in self._declarations(tools)]
-            fields["toolConfig"] = tool_config(tool_choice, combines=bool(own))
+            fields["toolConfig"] = tool_config(choice, combines=bool(own))
         if len(self._prefixes) == MOST_PREFIXES:
             self._prefixes.clear()
         # The prefix holds the tools, so no others can have their id.
         prefix = self._prefixes[key] = Prefix(fields, encode(fields), tools)
         return prefix
 
-    async def _events(
-        self, write: Callable[[JSON], Request], own: JSON, attachments: Attachments, answer: Answer
-    ) -> AsyncGenerator[bytes]:
-        async with (
-            await self._open_combined(write, own, attachments, answer) as stream,
-            aclosing(events_of(stream.content.iter_any())) as events,
-        ):
-            async for data in events:
-                yield data
+    async def _send(self, request: Request, answer: Answer) -> Opened:
+        """Send the request with Google's own tools, and with the name of the cached prefix; where
+        Google refuses one of these, send it without at once."""
+        attachments, choice = Attachments(self.model), request.tool_choice
+        offered = self._server_tools.offered() if request.tools else ()
+        own: JSON = {
+            FIELDS[name]: {} for name in offered if choice.opens_addresses or name not in OPENING
+        }
+        refused_name = cause = ""
+        while True:
+            prefix, cached = self._prefix(request, own), ""
+            is_long = len(prefix.json) >= self._cached.least_bytes
+            if is_long and choice == AUTO and not refused_name:
+                cached = self._cached.use(prefix.json)
+            body: JSON = {
+                "contents": contents(
+                    request.messages, self.name, self.model, attachments.stand_in, bool(own)
+                ),
+                "generationConfig": self._generation,
+                **({"cachedContent": cached} if cached else prefix.fields),
+            }
+            try:
+                response = await self._post(attachments.body(encode(body)))
+            except ServiceError as error:
+                if cached and error.code in CACHE_REFUSALS:
+                    refused_name = cached
+                elif own and may_be_refusal(error):
+                    own, refused_name, cause = {}, "", self._failures.cause_of(error)
+                else:
+                    raise
+            else:
+                if refused_name:
+                    self._cached.forget(refused_name)
+                if cause:
+                    answer.refusal = self._server_tools.pause(cause)
+                return response, response.content.iter_any()
 
-    async def _open_combined(
-        self, write: Callable[[JSON], Request], own: JSON, attachments: Attachments, answer: Answer
-    ) -> aiohttp.ClientResponse:
-        """Send the request with Google's own tools; where Google refuses them, send it without them
-        at once."""
-        try:
-            return await self._open(write(own), attachments)
-        except ServiceError as error:
-            if not (own and may_be_refusal(error)):
-                raise
-            cause = cause_of(error, self._failures)
-        stream = await self._open(write({}), attachments)
-        answer.refusal = self._server_tools.pause(cause)
-        return stream
-
-    async def _open(self, request: Request, attachments: Attachments) -> aiohttp.ClientResponse:
-        """Send the name of the cached prefix; where Google refuses it, send the prefix itself at
-        once."""
-        rest, prefix, cached = request
-        if not cached:
-            return await self._send(rest | prefix, attachments)
-        try:
-            return await self._send(rest | {"cachedContent": cached}, attachments)
-        except ServiceError as error:
-            if error.code not in CACHE_REFUSALS:
-                raise
-        stream = await self._send(rest | prefix, attachments)
-        self._cached.forget(cached)
-        return stream
-
-    async def _send(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
-        """Send the request; the stream after its 200.
+    async def _post(self, data: bytes | Body) -> aiohttp.ClientResponse:
+        """Send a request; the stream after its 200.
 
         https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
         """
-        data = attachments.body(encode(body))
-        headers = {**await self._access.headers(), **HEADERS, **length_of(data)}
-        response = await self._session().post(
+        headers = {**await self._authorization(), **HEADERS, **length_of(data)}
+        if self._http is None:
+            # The first request opens it, as it needs a running loop.
+            tls = tls_context()
+            self._http = open_session(self._base_url, connect_s=CONNECT_TIMEOUT_S, tls=tls)
+        response = await self._http.post(
             self._url, data=data, headers=headers, allow_redirects=False
         )
         if response.status == 200 and response.content_type == EVENT_STREAM:
@@ -284,13 +247,18 @@ class Gemini(GenerateContent):
     def __init__(
         self, api_key: str, model: str, base_url: str = "", options: Options = USUAL
     ) -> None:
-        async def headers() -> Mapping[str, str]:
-            return {"x-goog-api-key": api_key}
-
-        failures = Failures(model, "GEMINI_API_KEY", api_key, options.asker)
+        failures = GeminiFailures(model, "GEMINI_API_KEY", api_key, options.asker)
         path = model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"
-        account = {"api_key": api_key, "vertexai": False}
         super().__init__(
-            Access(base_url or GOOGLE, API_VERSION, path, account, headers), failures, options
+            base_url or GOOGLE,
+            API_VERSION,
+            path,
+            failures,
+            options,
+            api_key=api_key,
+            vertexai=False,
         )
         self.media = replace(self.media, uploads=UploadedFiles(self.open_sdk, failures))
+
+    async def _authorization(self) -> Mapping[str, str]:
+        return {"x-goog-api-key": self._failures.key}

@@ -14,11 +14,12 @@ from msgspec.json import Decoder
 
 from bot.file_types import Kind
 from bot.providers import ToolChoice, wrap_result
-from bot.providers.gemini.failures import ServiceError, names_a_limit, refuses_key
+from bot.providers.gemini.failures import ServiceError
 from bot.providers.shared.entry import AUTO_TOOLS
-from bot.providers.shared.request import Inline, in_base64, unavailable
+from bot.providers.shared.request import Inline, unavailable
 from bot.transcript import Media, Message, Text, ToolCall, ToolResult
 from toolset.tool import ToolDefinition
+from toolset.web.json_values import as_object
 
 JSON = dict[str, Any]
 
@@ -107,7 +108,7 @@ def _declaration(tool: ToolDefinition) -> JSON:
     return declared
 
 
-def tool_config(choice: ToolChoice, *, combines: bool = False) -> JSON:
+def tool_config(choice: ToolChoice, *, combines: bool) -> JSON:
     """Which functions may be called.
 
     Args:
@@ -126,12 +127,7 @@ def tool_config(choice: ToolChoice, *, combines: bool = False) -> JSON:
 
 
 def contents(
-    messages: Sequence[Message],
-    provider: str,
-    model: str,
-    inline: Inline = in_base64,
-    *,
-    combines: bool = False,
+    messages: Sequence[Message], provider: str, model: str, inline: Inline, combines: bool = False
 ) -> list[JSON]:
     """The conversation; messages of this provider word for word.
 
@@ -144,12 +140,15 @@ def contents(
             calls.
     """
     turns: list[JSON] = []
+    # The vendor's id for each of our ids of calls; function responses repeat the vendor's.
     vendor_ids: dict[str, str] = {}
     before = ""
     for message in messages:
         if message.role == "model":
             parts = _model_parts(message, provider, model, combines=combines)
-            vendor_ids |= _vendor_ids(message, parts)
+            called = [part["functionCall"] for part in parts if "functionCall" in part]
+            for ours, call in zip(message.calls, called, strict=False):
+                vendor_ids[ours.id] = call.get("id") or ""
         elif message.role == "tool":
             parts = [_function_response(result, vendor_ids) for result in message.results]
         else:
@@ -187,9 +186,9 @@ def _model_parts(message: Message, provider: str, model: str, *, combines: bool)
     if opaque is None or opaque.provider != provider:
         return _signed([_rebuilt(part) for part in message.parts if part != Text("")])
     own = [part for part in _parts(opaque.data) if part != {"text": ""}]
-    parts = own
-    if not (combines and _are_paired(own)):
-        parts = [part for part in own if part.keys().isdisjoint(SERVER_PARTS)]
+    parts = [part for part in own if part.keys().isdisjoint(SERVER_PARTS)]
+    if len(parts) < len(own) and combines and _are_paired(own):
+        parts = own
     if opaque.model == model and len(parts) == len(own):
         return parts
     return _signed(parts)
@@ -198,14 +197,11 @@ def _model_parts(message: Message, provider: str, model: str, *, combines: bool)
 def _are_paired(parts: list[JSON]) -> bool:
     """Whether each call of Google's tools has its one response; Google refuses others, as of an
     answer broken off."""
-    call, response = SERVER_PARTS
-    called, answered = _ids(parts, call), _ids(parts, response)
-    are_ids = all(isinstance(one, str) for one in (*called, *answered))
-    return (
-        are_ids
-        and set(called) == set(answered)
-        and len(set(called)) == len(called) == len(answered)
+    called, answered = (
+        [as_object(part[kind]).get("id") for part in parts if kind in part] for kind in SERVER_PARTS
     )
+    ids, answers = ({one for one in of if isinstance(one, str)} for of in (called, answered))
+    return len(called) == len(answered) == len(ids) and ids == answers
 
 
 def _rebuilt(part: object) -> JSON:
@@ -225,30 +221,10 @@ def _signed(parts: list[JSON]) -> list[JSON]:
     return parts
 
 
-def _ids(parts: Sequence[JSON], kind: str) -> list[Any]:
-    """The ids of all parts of a kind; None for a part that has none."""
-    found = []
-    for part in parts:
-        if kind in part:
-            inner = part[kind]
-            found.append(inner.get("id") if isinstance(inner, dict) else None)
-    return found
-
-
-def _vendor_ids(message: Message, parts: Sequence[JSON]) -> dict[str, str]:
-    """The vendor's id for each of our ids of calls; function responses repeat the vendor's."""
-    calls = [part["functionCall"] for part in parts if "functionCall" in part]
-    found = {}
-    for ours, call in zip(message.calls, calls, strict=False):
-        if call.get("id"):
-            found[ours.id] = call["id"]
-    return found
-
-
 def _function_response(result: ToolResult, vendor_ids: dict[str, str]) -> JSON:
     answer: JSON = {"name": result.name, "response": wrap_result(result)}
-    if result.call_id in vendor_ids:
-        answer["id"] = vendor_ids[result.call_id]
+    if vendor_id := vendor_ids.get(result.call_id):
+        answer["id"] = vendor_id
     return {"functionResponse": answer}
 
 
@@ -274,11 +250,6 @@ def own_tools(chosen: tuple[str, ...], model: str) -> tuple[str, ...]:
     return ()
 
 
-def declared(names: tuple[str, ...]) -> JSON:
-    """These tools as fields of a ``Tool``."""
-    return {FIELDS[name]: {} for name in names}
-
-
 def may_be_refusal(error: ServiceError) -> bool:
     """Whether Google's own tools may be what is refused; only the same request without them can
     tell.
@@ -288,5 +259,5 @@ def may_be_refusal(error: ServiceError) -> bool:
     ``google.rpc.Help``.
     """
     if error.code == 429:
-        return not (names_a_limit(error) or OF_MODEL in error.message)
-    return error.code == 400 and not refuses_key(error)
+        return not (error.names_a_limit or OF_MODEL in error.message)
+    return error.code == 400 and not error.refuses_key

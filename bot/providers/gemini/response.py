@@ -7,28 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from msgspec import DecodeError, Raw, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
-from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
+from bot.providers import StopReason, TextDelta, ToolCallDelta
 from bot.providers.gemini.failures import ServiceError
+from bot.providers.shared import streaming
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import MOST_FOUND, bounded
-from bot.providers.shared.response import USUAL, build_response, event_decoder
-from bot.transcript import (
-    NOT_GROUNDED,
-    Grounding,
-    Opaque,
-    Source,
-    Text,
-    ToolCall,
-    Usage,
-    encode,
-    new_id,
-)
+from bot.providers.shared.streaming import event_decoder
+from bot.transcript import Grounding, Opaque, Source, Text, ToolCall, Usage
+from toolset.web.json_values import as_object
 
 BLOCKED = {
     "SAFETY",
@@ -156,30 +147,21 @@ _event = event_decoder(
 )
 
 
-class Answer:
+class Answer(streaming.Answer):
     """One answer while it is read.
 
     Args:
         provider: whose answer it is.
-        model: the model that was asked, which gets its own parts back word for word.
-
-    Attributes:
-        refusal: see ``ModelResponse``.
     """
 
-    def __init__(self, provider: str, model: str, failures: Failures) -> None:
+    stop_reasons = STOP_REASONS
+
+    def __init__(self, provider: str, asked: str, failures: Failures) -> None:
+        super().__init__(asked, failures)
         self._provider = provider
-        self._asked = model
-        self._failures = failures
         self._collected: list[_RawPart] = []
-        self._call_ids: set[str] = set()
-        self._finish = ""
         self._message = ""
         self._blocked = ""
-        self._usage = Usage()
-        self._model = model
-        self._grounding = NOT_GROUNDED
-        self.refusal = ""
 
     def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
         """Read one event and yield what it adds to the answer.
@@ -198,84 +180,72 @@ class Answer:
                 self._grounding = bounded(self._grounding + _grounding(candidate))
         for raw in _raw_parts(event):
             yield from self._take_part(bytes(raw))
-        if event.prompt_feedback and event.prompt_feedback.block_reason:
-            self._blocked = event.prompt_feedback.block_reason
-            self._message = event.prompt_feedback.block_reason_message or ""
-        if event.usage_metadata:
-            self._usage = _usage(event.usage_metadata)
+        feedback = event.prompt_feedback
+        if feedback and feedback.block_reason:
+            self._blocked = self._finish = feedback.block_reason
+            self._message = feedback.block_reason_message or ""
+        if counts := event.usage_metadata:
+            self._usage = Usage(
+                (counts.prompt_token_count or 0) + (counts.tool_use_prompt_token_count or 0),
+                counts.cached_content_token_count or 0,
+                counts.candidates_token_count or 0,
+                counts.thoughts_token_count or 0,
+            )
         self._model = event.model_version or self._model
+        self._searches = len(self._grounding.queries)
 
-    def response(self) -> ModelResponse:
-        """The whole answer.
+    def _take_part(self, raw: bytes) -> Iterator[TextDelta | ToolCallDelta]:
+        part = _part(raw)
+        call, words = part.function_call, part.text
+        if (part.tool_call or part.tool_response) and (call or words):
+            # Without Google's tools half of it would go back.
+            raise DecodeError("a part is of two kinds")
+        if call is not None:
+            if not call.name:
+                # Without a name there is nothing to run.
+                return
+            # Gemini writes "" for no arguments.
+            arguments = call.args or {}
+            if not isinstance(arguments, dict):
+                raise DecodeError("arguments are no object")
+            delta = self._calls.take(None, call.id, call.name, arguments)
+            self._collected.append(_RawPart(raw, ToolCall(delta.id, call.name, arguments)))
+            yield delta
+        elif words and not part.thought:
+            self._collected.append(_RawPart(raw, Text(words)))
+            yield TextDelta(words)
+        else:
+            if part.tool_call is not None:
+                found = Grounding(queries=_queries(part.tool_call))
+                self._grounding = bounded(self._grounding + found)
+            self._collected.append(_RawPart(raw, None))
 
-        Raises:
-            TryAgain: the stream broke off.
-        """
-        if not (self._finish or self._blocked):
-            raise self._failures.broken_off()
-        reason = self._stop_reason()
-        collected = self._collected
-        if reason not in USUAL:
-            collected = [one for one in collected if not isinstance(one.part, ToolCall)]
-        response = build_response(
-            [one.part for one in collected if one.part is not None],
-            reason,
-            model=self._model,
-            usage=self._usage,
-            opaque=self._opaque(collected),
-            detail=f"{self._blocked or self._finish} {self._message}".strip(),
-        )
-        searches = len(self._grounding.queries)
-        return replace(response, grounding=self._grounding, searches=searches, refusal=self.refusal)
+    def _parts(self, calls: Sequence[ToolCall]) -> list[Text | ToolCall]:
+        return [one.part for one in self._collected if one.part is not None]
 
-    def _opaque(self, collected: Sequence[_RawPart]) -> Opaque | None:
+    def _opaque(self, parts: Sequence[Text | ToolCall], *, is_whole: bool) -> Opaque | None:
         """The parts word for word, unless a field that is not read here holds what no later request
         could."""
-        raw = b"[" + b",".join(one.raw for one in collected) + b"]"
+        kept = [
+            one.raw for one in self._collected if is_whole or not isinstance(one.part, ToolCall)
+        ]
+        raw = b"[" + b",".join(kept) + b"]"
         with suppress(DecodeError):
             if _parts(raw):
                 return Opaque(self._provider, self._asked, raw)
         return None
-
-    def _take_part(self, raw: bytes) -> Iterator[TextDelta | ToolCallDelta]:
-        part = _part(raw)
-        if (part.tool_call or part.tool_response) and (part.function_call or part.text):
-            # Without Google's tools half of it would go back.
-            raise DecodeError("a part is of two kinds")
-        if part.function_call is not None:
-            if part.function_call.name:
-                # Without a name there is nothing to run.
-                yield self._take_call(raw, part.function_call, part.function_call.name)
-        elif part.text and not part.thought:
-            self._collected.append(_RawPart(raw, Text(part.text)))
-            yield TextDelta(part.text)
-        else:
-            if part.tool_call is not None:
-                self._grounding = bounded(
-                    self._grounding + Grounding(queries=_queries(part.tool_call))
-                )
-            self._collected.append(_RawPart(raw, None))
-
-    def _take_call(self, raw: bytes, call: _FunctionCall, name: str) -> ToolCallDelta:
-        unique = call.id if call.id and call.id not in self._call_ids else new_id("call")
-        index = len(self._call_ids)
-        self._call_ids.add(unique)
-        # Gemini writes "" for no arguments.
-        arguments = call.args or {}
-        if not isinstance(arguments, dict):
-            raise DecodeError("arguments are no object")
-        self._collected.append(_RawPart(raw, ToolCall(unique, name, arguments)))
-        return ToolCallDelta(index, unique, name, encode(arguments).decode())
 
     def _stop_reason(self) -> StopReason:
         if self._blocked or self._finish in BLOCKED:
             return "blocked"
         if self._finish == "UNEXPECTED_TOOL_CALL":
             # The call of a name that was not declared may be whole.
-            if any(isinstance(one.part, ToolCall) for one in self._collected):
-                return "tool_use"
-            return "malformed"
-        return STOP_REASONS.get(self._finish, "other")
+            has_calls = any(isinstance(one.part, ToolCall) for one in self._collected)
+            return "tool_use" if has_calls else "malformed"
+        return super()._stop_reason()
+
+    def _detail(self) -> str:
+        return f"{self._blocked or self._finish} {self._message}".strip()
 
 
 def _grounding(candidate: _Candidate) -> Grounding:
@@ -301,18 +271,7 @@ def _metadata(found: Any, kind: type[MetadataT]) -> MetadataT:
 
 def _queries(call: _ServerCall) -> tuple[str, ...]:
     """The queries of a search: an answer that goes on with our tools has no metadata."""
-    if not isinstance(call.args, dict) or call.tool_type != SEARCH:
-        return ()
-    named = call.args.get("queries")
-    if not isinstance(named, list):
+    named = as_object(call.args).get("queries")
+    if call.tool_type != SEARCH or not isinstance(named, list):
         return ()
     return tuple(query for query in named[:MOST_FOUND] if isinstance(query, str))
-
-
-def _usage(counts: _UsageMetadata) -> Usage:
-    return Usage(
-        input=(counts.prompt_token_count or 0) + (counts.tool_use_prompt_token_count or 0),
-        cached=counts.cached_content_token_count or 0,
-        output=counts.candidates_token_count or 0,
-        thinking=counts.thoughts_token_count or 0,
-    )

@@ -7,17 +7,16 @@ imported when something else is asked for. Its exceptions leave in a form that n
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 from google import genai
 from google.auth.exceptions import GoogleAuthError
 from google.genai import errors, types
 
-from bot.providers.gemini.access import Access
 from bot.providers.gemini.failures import ServiceError
 from bot.providers.gemini.request import JSON
 from bot.providers.gemini.sign_in import sign_in_error
@@ -58,13 +57,22 @@ class Sdk:
     """The client for one model.
 
     Args:
+        account: key, or project and credentials, as the SDK's client takes them.
+        base_url: without the version.
         session: sends the requests; closed with this client.
     """
 
-    def __init__(self, access: Access, session: aiohttp.ClientSession, tls: ssl.SSLContext) -> None:
+    def __init__(
+        self,
+        account: Mapping[str, Any],
+        base_url: str,
+        api_version: str,
+        session: aiohttp.ClientSession,
+        tls: ssl.SSLContext,
+    ) -> None:
         options = types.HttpOptions(
-            api_version=access.api_version,
-            base_url=access.base_url,
+            api_version=api_version,
+            base_url=base_url,
             headers={"accept-encoding": "identity"},
             aiohttp_client=session,
             # Neither is used; the SDK would build two more contexts, in 30 ms each.
@@ -72,9 +80,9 @@ class Sdk:
             async_client_args={"ssl": tls},
             retry_options=types.HttpRetryOptions(attempts=1),
         )
-        self._base_url = access.base_url
+        self._base_url = base_url
         self._session = session
-        self._client = genai.Client(**access.account, http_options=options)
+        self._client = genai.Client(**account, http_options=options)
 
     async def display_name(self, model: str) -> str:
         """The name for people on a model's card."""
@@ -91,9 +99,11 @@ class Sdk:
             raise ValueError("no name")
         return content.name
 
-    async def extend_cached(self, name: str, ttl: str) -> None:
+    async def extend_cached(self, name: str, ttl: str) -> str:
+        """Keep a content for longer; its name."""
         with our_errors():
             await self._client.aio.caches.update(name=name, config={"ttl": ttl})
+        return name
 
     async def upload(self, data: bytes, mime: str) -> StoredFile:
         """Upload a file, in pieces of 8 MiB."""

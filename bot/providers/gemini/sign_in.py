@@ -1,11 +1,9 @@
-"""Google's credentials: the header that a request to Vertex AI carries.
+"""Google's credentials for the requests to Vertex AI.
 
 google-auth is imported with the first request, beside the event loop.
 """
 
 from __future__ import annotations
-
-import asyncio
 
 import google.auth
 from google.auth.credentials import Credentials
@@ -22,37 +20,20 @@ def sign_in_error(error: GoogleAuthError) -> SignInError:
     return SignInError(type(error).__name__, is_outage=isinstance(error, TransportError))
 
 
-class SignIn:
-    """One account.
+def renewed(credentials: Credentials | None) -> Credentials:
+    """Credentials with a token that lasts some minutes; it blocks.
 
     Args:
-        credentials: None for the application default credentials, which the first request looks up.
+        credentials: None for the application default credentials.
+
+    Raises:
+        SignInError: there are no credentials, or Google's sign-in does not take them.
     """
-
-    def __init__(self, credentials: Credentials | None) -> None:
-        self._credentials = credentials
-        self._renewing = asyncio.Lock()
-
-    async def headers(self) -> dict[str, str]:
-        """The headers of a request, with a token that lasts some minutes.
-
-        Raises:
-            SignInError: there are no credentials, or Google's sign-in does not take them.
-        """
-        async with self._renewing:
-            if self._credentials is None or not self._credentials.valid:
-                try:
-                    self._credentials = await asyncio.to_thread(_renewed, self._credentials)
-                except GoogleAuthError as error:
-                    raise sign_in_error(error) from None
-        headers: dict[str, str] = {}
-        self._credentials.apply(headers)  # type: ignore[no-untyped-call]
-        return headers
-
-
-def _renewed(credentials: Credentials | None) -> Credentials:
-    """Credentials with a token; it blocks."""
-    if credentials is None:
-        credentials, _ = google.auth.default(scopes=SCOPES)
-    credentials.refresh(Request())  # type: ignore[no-untyped-call]
+    try:
+        if credentials is None:
+            credentials, _ = google.auth.default(scopes=SCOPES)
+        if not credentials.valid:
+            credentials.refresh(Request())  # type: ignore[no-untyped-call]
+    except GoogleAuthError as error:
+        raise sign_in_error(error) from None
     return credentials

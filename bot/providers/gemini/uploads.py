@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import aiohttp
 import structlog
 
-from bot.providers.gemini.failures import FAILURES, cause_of, translating
-from bot.providers.shared.failures import Failures
+from bot.providers.gemini.failures import FAILURES, GeminiFailures
+from bot.providers.shared.streaming import translating
 
 if TYPE_CHECKING:
     from bot.providers.gemini.sdk import Sdk, StoredFile
@@ -38,7 +38,7 @@ class UploadedFiles:
         sdk: opens it, once.
     """
 
-    def __init__(self, sdk: Callable[[], Awaitable[Sdk]], failures: Failures) -> None:
+    def __init__(self, sdk: Callable[[], Awaitable[Sdk]], failures: GeminiFailures) -> None:
         self._sdk = sdk
         self._failures = failures
         self._names: dict[str, str] = {}
@@ -65,8 +65,8 @@ class UploadedFiles:
         try:
             async with asyncio.timeout(DELETE_S):
                 await (await self._sdk()).delete_file(name)
-        except (TimeoutError, *FAILURES) as error:
-            log.info("media.not_deleted", cause=cause_of(error, self._failures))
+        except FAILURES as error:
+            log.info("media.not_deleted", cause=self._failures.cause_of(error))
 
 
 async def _upload(sdk: Sdk, data: bytes, mime: str) -> StoredFile:

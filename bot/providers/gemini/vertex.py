@@ -8,15 +8,12 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from bot.providers.gemini.access import Access
 from bot.providers.gemini.client import GenerateContent
+from bot.providers.gemini.failures import GeminiFailures
 from bot.providers.shared.entry import USUAL, Options
-from bot.providers.shared.failures import Failures
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
-
-    from bot.providers.gemini.sign_in import SignIn
 
 API_VERSION = "v1beta1"
 GLOBAL = "global"
@@ -46,39 +43,38 @@ class Vertex(GenerateContent):
     ) -> None:
         fix = "run gcloud auth application-default login, and let that account use Vertex AI there"
         refused = f"GOOGLE_CLOUD_PROJECT: {project} refused access ({{cause}}): {fix}"
-        failures = Failures(model, "GOOGLE_CLOUD_PROJECT", "", options.asker, refused)
-        self._credentials = credentials
-        self._sign_in: SignIn | None = None
-        access = Access(
+        super().__init__(
             base_url or _host(location),
             API_VERSION,
             _resource(project, location, model),
-            {
-                "vertexai": True,
-                "project": project,
-                "location": location,
-                "credentials": credentials,
-            },
-            self._headers,
+            GeminiFailures(model, "GOOGLE_CLOUD_PROJECT", "", options.asker, refused),
+            # Vertex AI does not combine Google's own tools with functions.
+            replace(options, server_tools=()),
+            vertexai=True,
+            project=project,
+            location=location,
+            credentials=credentials,
         )
-        # Vertex AI does not combine Google's own tools with functions.
-        super().__init__(access, failures, replace(options, server_tools=()))
+        self._credentials = credentials
+        self._renewing = asyncio.Lock()
 
-    async def _headers(self) -> Mapping[str, str]:
+    async def _authorization(self) -> Mapping[str, str]:
         """The headers that Google's credentials give."""
-        if self._sign_in is None:
-            module = await asyncio.to_thread(import_module, "bot.providers.gemini.sign_in")
-            self._sign_in = self._sign_in or module.SignIn(self._credentials)
-        return await self._sign_in.headers()
+        async with self._renewing:
+            if self._credentials is None or not self._credentials.valid:
+                sign_in = await asyncio.to_thread(import_module, "bot.providers.gemini.sign_in")
+                self._credentials = await asyncio.to_thread(sign_in.renewed, self._credentials)
+        headers: dict[str, str] = {}
+        self._credentials.apply(headers)  # type: ignore[union-attr]
+        return headers
 
 
 def _host(location: str) -> str:
     """Where the models of a location are: https://cloud.google.com/vertex-ai/docs/reference/rest."""
-    if location == GLOBAL:
-        return "https://aiplatform.googleapis.com"
     if location in MULTI_REGIONS:
         return f"https://aiplatform.{location}.rep.googleapis.com"
-    return f"https://{location}-aiplatform.googleapis.com"
+    region = "" if location == GLOBAL else f"{location}-"
+    return f"https://{region}aiplatform.googleapis.com"
 
 
 def _resource(project: str, location: str, model: str) -> str:
@@ -86,8 +82,6 @@ def _resource(project: str, location: str, model: str) -> str:
     if model.startswith("projects/"):
         return model
     if not model.startswith(("models/", "publishers/")):
-        publisher, slash, name = model.partition("/")
-        if not slash:
-            publisher, name = "google", model
+        publisher, name = model.split("/", 1) if "/" in model else ("google", model)
         model = f"publishers/{publisher}/models/{name}"
     return f"projects/{project}/locations/{location}/{model}"

@@ -10,70 +10,27 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from bot.providers import (
-    AUTO,
     Completed,
     MediaSupport,
     ModelResponse,
+    Provider,
+    Request,
     Restarted,
     StreamEvent,
     TextDelta,
-    ToolCallDelta,
-    ToolChoice,
 )
 from bot.providers.json_mode.request import conversation, instructions, repair, schema_of
 from bot.providers.json_mode.response import GrowingReply, Reading, looks_like_json, read
-from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.providers.shared.response import Calls, build_response
-from bot.providers.shared.streaming import CALLS_CAP, TEXT_CAP, cap_answer
-from bot.transcript import Message, Opaque, Text, ToolCall, Usage
-from toolset.tool import ToolDefinition
+from bot.providers.shared.streaming import CALLS_CAP, TEXT_CAP, Calls, build_response, cap_answer
+from bot.transcript import Message, Opaque, Text, Usage
 
 PROVIDER = "json"
 THOUGHT_CAP = 2_000  # characters
 # The object holds the text and the calls, so it has as many characters as both.
 LONGEST = TEXT_CAP + CALLS_CAP
-
-
-class Writer(Protocol):
-    """A model that writes JSON by a schema.
-
-    Attributes:
-        model: the model's id.
-        window, media: see ``Provider``.
-    """
-
-    model: str
-
-    @property
-    def window(self) -> int: ...
-
-    @property
-    def media(self) -> MediaSupport: ...
-
-    def write(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        schema: dict[str, Any],
-        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
-    ) -> AsyncGenerator[StreamEvent]:
-        """Ask once; the JSON comes as text.
-
-        Raises:
-            ModelError: no answer, or one that broke off.
-        """
-        ...
-
-    async def check(self) -> str:
-        """Ask whether key and model work."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        ...
+MOST_TRIES = 2
 
 
 @dataclass(slots=True)
@@ -82,7 +39,7 @@ class _Try:
 
     response: ModelResponse
     shown: str
-    reading: Reading | None
+    reading: Reading | None = None
 
     @property
     def is_cut(self) -> bool:
@@ -99,12 +56,15 @@ class JsonMode:
 
     An unreadable or cut answer is requested once more. A second unreadable answer is plain text,
     unless it is JSON in pieces.
+
+    Args:
+        writer: writes JSON by the schema of a request.
     """
 
     name = PROVIDER
     searches = False
 
-    def __init__(self, writer: Writer) -> None:
+    def __init__(self, writer: Provider) -> None:
         self.model = writer.model
         self.window = writer.window
         self._writer = writer
@@ -114,36 +74,36 @@ class JsonMode:
         """What the model behind it reads."""
         return self._writer.media
 
-    async def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
-    ) -> AsyncGenerator[StreamEvent]:
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Ask once, and once more after an unreadable answer; raises as the Protocol says."""
-        prompt, asked, schema = (
-            instructions(system, tools),
-            conversation(messages),
-            schema_of(tools, tool_choice),
+        tools, choice = request.tools, request.tool_choice
+        may_call = bool(tools) and choice.mode != "none"
+        asked = Request(
+            instructions(request.system, tools),
+            conversation(request.messages),
+            first_token_timeout_s=request.first_token_timeout_s,
+            schema=schema_of(tools, choice),
         )
-        may_call = bool(tools) and tool_choice.mode != "none"
         tries: list[_Try] = []
-        for timeout_s in (first_token_timeout_s, FIRST_TOKEN_TIMEOUT_S):
-            if tries and tries[0].shown:
-                yield Restarted()
+        while len(tries) < MOST_TRIES and not (tries and tries[0].is_usable):
             if tries:
-                asked = [*asked, *repair(tries[0].response.message.text, cut=tries[0].is_cut)]
-            written = cap_answer(
-                self._writer.write(prompt, asked, schema, timeout_s), self.model, asked, LONGEST
-            )
-            async with aclosing(_stream_reply(written, may_call, tries)) as events:
+                if tries[0].shown:
+                    yield Restarted()
+                repairs = repair(tries[0].response.message.text, cut=tries[0].is_cut)
+                messages = [*asked.messages, *repairs]
+                asked = Request(asked.system, messages, schema=asked.schema)
+            written = cap_answer(self._writer.stream(asked), self.model, asked.messages, LONGEST)
+            growing = GrowingReply()
+            async with aclosing(written) as events:
                 async for event in events:
-                    yield event
-            if tries[0].is_usable:
-                break
-        for event in _ending(tries, messages):
+                    if isinstance(event, TextDelta) and (more := growing.take(event.text)):
+                        yield TextDelta(more)
+                    elif isinstance(event, Completed):
+                        one = _Try(event.response, growing.shown)
+                        if not one.is_cut:
+                            one.reading = read(one.response.message.text, may_call)
+                        tries.append(one)
+        for event in _ending(tries, request.messages):
             yield event
 
     async def check(self) -> str:
@@ -155,73 +115,35 @@ class JsonMode:
         await self._writer.aclose()
 
 
-async def _stream_reply(
-    written: AsyncGenerator[StreamEvent], may_call: bool, tries: list[_Try]
-) -> AsyncGenerator[StreamEvent]:
-    """The reply of one answer while it is written; the whole answer is added to ``tries``."""
-    growing = GrowingReply()
-    async with aclosing(written) as events:
-        async for event in events:
-            if isinstance(event, TextDelta) and (more := growing.take(event.text)):
-                yield TextDelta(more)
-            elif isinstance(event, Completed):
-                response = event.response
-                cut = response.stop_reason == "max_tokens"
-                reading = None
-                if not cut:
-                    reading = read(response.message.text, may_call)
-                tries.append(_Try(response, growing.shown, reading))
-
-
 def _ending(tries: Sequence[_Try], messages: Sequence[Message]) -> list[StreamEvent]:
-    """The events after the last request: the rest of the reply, the calls, the response."""
+    """The events after the last request: the rest of the reply, the calls, the response.
+
+    A cut answer has the reply that was shown, an unreadable one its text unless that is JSON. No
+    later request holds what the model thought, which is kept with its message.
+    """
     last = tries[-1]
-    reply = _reply(last)
-    calls = _calls(last.reading, messages)
+    response, shown, reading = last.response, last.shown, last.reading
+    reply, opaque, calls = shown, None, Calls(messages)
+    deltas: list[StreamEvent] = []
+    if reading is not None:
+        reply = reading.reply
+        deltas += [calls.take(None, "", name, arguments) for name, arguments in reading.calls]
+        if thought := reading.thought.strip():
+            opaque = Opaque(PROVIDER, response.model, thought[:THOUGHT_CAP].encode())
+    elif not (last.is_cut or looks_like_json(response.message.text)):
+        reply = response.message.text
+    rest = reply.removeprefix(shown)
     events: list[StreamEvent] = []
-    if last.shown and not reply.startswith(last.shown):
+    if not reply.startswith(shown):
         events.append(Restarted())
-        if reply:
-            events.append(TextDelta(reply))
-    elif reply != last.shown:
-        events.append(TextDelta(reply[len(last.shown) :]))
-    events += [delta for delta, _ in calls]
-    parts: list[Text | ToolCall] = [Text(reply), *(call for _, call in calls)]
-    reason = last.response.stop_reason
-    response = build_response(
-        parts,
-        "end_turn" if last.reading else reason,
-        model=last.response.model,
+    if rest:
+        events.append(TextDelta(rest))
+    whole = build_response(
+        [Text(reply), *(calls.whole() or ())],
+        "end_turn" if reading else response.stop_reason,
+        model=response.model,
         usage=sum((one.response.usage for one in tries), Usage()),
-        opaque=_thought(last),
-        detail=last.response.detail or "not the JSON that was asked for",
+        opaque=opaque,
+        detail=response.detail or "not the JSON that was asked for",
     )
-    return [*events, Completed(response)]
-
-
-def _thought(last: _Try) -> Opaque | None:
-    """What the model thought, kept with its message; no later request holds it."""
-    if last.reading is None or not (thought := last.reading.thought.strip()):
-        return None
-    return Opaque(PROVIDER, last.response.model, thought[:THOUGHT_CAP].encode())
-
-
-def _reply(last: _Try) -> str:
-    """The text for the user: of a cut answer the shown text, of an unreadable one its text unless
-    that is JSON."""
-    if last.reading is not None:
-        return last.reading.reply
-    text = last.response.message.text
-    if last.is_cut or looks_like_json(text):
-        return last.shown
-    return text
-
-
-def _calls(
-    reading: Reading | None, messages: Sequence[Message]
-) -> list[tuple[ToolCallDelta, ToolCall]]:
-    if reading is None:
-        return []
-    calls = Calls(messages)
-    deltas = [calls.take(None, "", name, arguments) for name, arguments in reading.calls]
-    return list(zip(deltas, calls.whole() or (), strict=True))
+    return [*events, *deltas, Completed(whole)]

@@ -9,7 +9,7 @@ lines from one address, is little.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable
 from contextlib import aclosing, suppress
 from urllib.parse import urlsplit
 
@@ -18,8 +18,8 @@ from msgspec import DecodeError
 
 from bot.errors import ModelError
 from bot.http import open_session, read_beginning
-from bot.providers import AUTO, MediaSupport, StreamEvent, ToolChoice
-from bot.providers.ollama.failures import Refusals, translating
+from bot.providers import MediaSupport, Request, StreamEvent
+from bot.providers.ollama.failures import OllamaFailures
 from bot.providers.ollama.request import JSON, PROVIDER, chat, declarations, offer, thinking
 from bot.providers.ollama.response import Answer
 from bot.providers.retry_policy import (
@@ -28,11 +28,10 @@ from bot.providers.retry_policy import (
     MODEL_LOAD_TIMEOUT_S,
 )
 from bot.providers.shared.entry import USUAL, Options
-from bot.providers.shared.failures import Failures, retry_after
+from bot.providers.shared.failures import retry_after
 from bot.providers.shared.request import Attachments, length_of, remember_last
-from bot.providers.shared.streaming import lines_of, stream_answer
-from bot.transcript import Message, encode
-from toolset.tool import ToolDefinition
+from bot.providers.shared.streaming import Opened, lines_of, stream_answer, translating
+from bot.transcript import encode
 from toolset.web.decoding import decode_json
 
 # A server without a setting has a window of so many tokens, and cuts off anything beyond without an
@@ -72,8 +71,8 @@ class Ollama:
         self.model = model
         self.window = context_tokens or DEFAULT_WINDOW
         self._address = address_of(host)
-        self._refusals = Refusals(
-            Failures(model, "OLLAMA_API_KEY", api_key, options.asker), self._address
+        self._failures = OllamaFailures(
+            model, "OLLAMA_API_KEY", api_key, options.asker, address=self._address
         )
         self._options = options
         self._thinking: JSON = {"think": thinking(model, options.thinking_level)}
@@ -87,38 +86,23 @@ class Ollama:
         self._session: aiohttp.ClientSession | None = None
         self._loading: asyncio.Task[None] | None = None
 
-    def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
-    ) -> AsyncGenerator[StreamEvent]:
+    def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """Ask once; raises as the Protocol says."""
-        attachments = Attachments(self.model)
-        turns = chat(system, messages, self.model, attachments.stand_in)
-        body: JSON = {"model": self.model, "messages": turns, "options": self._parameters}
-        offered = offer(self._declarations(tools), tool_choice)
-        if offered:
-            body["tools"] = offered
-        events = self._events(body, attachments)
-        answer = Answer(self.model, messages, self._refusals, may_call=bool(offered))
-        return stream_answer(
-            events, answer, translating(self._refusals), first_token_timeout_s, self._options
-        )
+        may_call = bool(offer(request.tools, request.tool_choice))
+        answer = Answer(self.model, self._failures, request.messages, may_call=may_call)
+        return stream_answer(self._send, request, answer, self._failures, self._options, _lines)
 
     async def check(self) -> str:
         """Look the model up; nothing is loaded or generated."""
-        with translating(self._refusals):
+        with translating(self._failures):
             async with (
-                asyncio.timeout(self._options.check_timeout_s),
+                asyncio.timeout(FIRST_TOKEN_TIMEOUT_S),
                 await self._post("/api/show", {"model": self.model}) as response,
             ):
                 card = decode_json(await read_beginning(response, CARD_CAP), JSON)
         # Older servers name none.
         if "tools" not in card.get("capabilities", ["tools"]):
-            raise self._refusals.knows_no_tools()
+            raise self._failures.knows_no_tools()
         return f"{self.model} answers"
 
     async def aclose(self) -> None:
@@ -129,24 +113,21 @@ class Ollama:
         if self._session is not None:
             await self._session.close()
 
-    async def _events(self, body: JSON, attachments: Attachments) -> AsyncGenerator[bytes]:
-        async with (
-            await self._open_chat(body, attachments) as response,
-            aclosing(lines_of(response.content.iter_any())) as lines,
-        ):
-            async for line in lines:
-                if line.strip():
-                    yield line
-
-    async def _open_chat(self, body: JSON, attachments: Attachments) -> aiohttp.ClientResponse:
+    async def _send(self, request: Request, _answer: Answer) -> Opened:
         """The response, once the model is loaded; after a request that could not wait, loading goes
         on for the next."""
+        attachments = Attachments(self.model)
+        turns = chat(request.system, request.messages, self.model, attachments.stand_in)
+        body: JSON = {"model": self.model, "messages": turns, "options": self._parameters}
+        if offered := offer(request.tools, request.tool_choice):
+            body["tools"] = self._declarations(offered)
         try:
-            return await self._post("/api/chat", body, self._thinking, attachments)
+            response = await self._post("/api/chat", body, self._thinking, attachments)
         except asyncio.CancelledError:
             if self._loading is None or self._loading.done():
                 self._loading = asyncio.create_task(self._load())
             raise
+        return response, response.content.iter_any()
 
     async def _load(self) -> None:
         """Load the model: Ollama stops loading when the request that needs it is cancelled.
@@ -154,7 +135,7 @@ class Ollama:
         https://github.com/ollama/ollama/pull/4638
         """
         body = {"model": self.model, "messages": [], "options": self._parameters}
-        with suppress(ModelError), translating(self._refusals):
+        with suppress(ModelError), translating(self._failures):
             async with (
                 asyncio.timeout(MODEL_LOAD_TIMEOUT_S),
                 await self._post("/api/chat", body) as response,
@@ -186,7 +167,15 @@ class Ollama:
         if thinking and response.status == 400 and "think" in message:
             self._thinking = {}
             return await self._post(path, body, attachments=attachments)
-        raise self._refusals.refusal(response.status, message, retry_after(response.headers))
+        after = retry_after(response.headers)
+        raise self._failures.refusal(response.status, message=message, after=after)
+
+
+async def _lines(pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+    async with aclosing(lines_of(pieces)) as lines:
+        async for line in lines:
+            if line.strip():
+                yield line
 
 
 def address_of(host: str) -> str:

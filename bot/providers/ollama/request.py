@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.providers import ToolChoice, wrap_result
-from bot.providers.shared.request import Inline, in_base64, portable_name, visible_parts
+from bot.providers.shared.request import Inline, portable_name, visible_parts
 from bot.providers.shared.schema_dialect import Dialect, adapt
 from bot.transcript import Media, Message, Text, ToolResult, encode
 from toolset.tool import ToolDefinition
@@ -43,18 +43,16 @@ def declarations(tools: Sequence[ToolDefinition]) -> list[JSON]:
     return declared
 
 
-def offer(declared: list[JSON], choice: ToolChoice) -> list[JSON]:
+def offer(tools: Sequence[ToolDefinition], choice: ToolChoice) -> Sequence[ToolDefinition]:
     """The tools that the model may call. Ollama has no tool choice, so the others are left out."""
     if choice.mode == "none":
-        return []
-    return [
-        tool for tool in declared if choice.mode != "one" or tool["function"]["name"] == choice.name
-    ]
+        return ()
+    if choice.mode == "one":
+        return [tool for tool in tools if tool.name == choice.name]
+    return tools
 
 
-def chat(
-    system: str, messages: Sequence[Message], model: str, inline: Inline = in_base64
-) -> list[JSON]:
+def chat(system: str, messages: Sequence[Message], model: str, inline: Inline) -> list[JSON]:
     """The conversation. Adjacent messages of users become one: the templates of many models want
     turns to alternate.
 

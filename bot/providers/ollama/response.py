@@ -8,11 +8,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
-from bot.providers.ollama.failures import Refusals
+from bot.providers import StopReason, TextDelta, ToolCallDelta
 from bot.providers.ollama.request import PROVIDER
-from bot.providers.shared.response import Calls, build_response, event_decoder
-from bot.transcript import Message, Opaque, Text, Usage
+from bot.providers.shared import streaming
+from bot.providers.shared.failures import Failures
+from bot.providers.shared.streaming import event_decoder
+from bot.transcript import Message, Opaque, Text, ToolCall, Usage
 
 STOP_REASONS: dict[str, StopReason] = {"stop": "end_turn", "length": "max_tokens"}
 
@@ -46,65 +47,29 @@ class _Line(Struct):
 _line = event_decoder(_Line, lambda line: bool(line.message and line.message.tool_calls))
 
 
-class Answer:
-    """One answer while it is read.
+class Answer(streaming.Answer):
+    """One answer while it is read."""
 
-    Args:
-        may_call: whether calls are kept.
-    """
+    stop_reasons = STOP_REASONS
 
     def __init__(
-        self, model: str, messages: Sequence[Message], refusals: Refusals, *, may_call: bool
+        self, asked: str, failures: Failures, messages: Sequence[Message], *, may_call: bool
     ) -> None:
-        self._asked = model
-        self._refusals = refusals
-        self._may_call = may_call
-        self._calls = Calls(messages)
-        self._texts: list[str] = []
+        super().__init__(asked, failures, messages, may_call=may_call)
         self._thoughts: list[str] = []
-        self._done = ""
-        self._usage = Usage()
-        self._model = model
 
     def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
-        """Read one line and yield what it adds to the answer.
-
-        Raises:
-            ModelError: the line is an error that came after the 200.
-            DecodeError: the line is not in Ollama's form.
-        """
+        """Read one line and yield what it adds to the answer."""
         line = _line(data)
         if line.error is not None:
-            raise self._refusals.refusal(500, line.error)
+            raise self._failures.refusal(500, message=line.error)
         if line.message is not None:
             yield from self._take_message(line.message)
         if line.done:
             # Older servers name none.
-            self._done = line.done_reason or "stop"
+            self._finish = line.done_reason or "stop"
             self._usage = Usage(input=line.prompt_eval_count or 0, output=line.eval_count or 0)
         self._model = line.model or self._model
-
-    def response(self) -> ModelResponse:
-        """The whole answer.
-
-        Raises:
-            TryAgain: the stream broke off.
-        """
-        if not self._done:
-            raise self._refusals.failures.broken_off()
-        calls = self._calls.whole()
-        reason = STOP_REASONS.get(self._done, "other")
-        thoughts = "".join(self._thoughts)
-        # A turn without calls is over, so its thoughts are of no use.
-        keeps = bool(thoughts and calls and reason == "end_turn")
-        return build_response(
-            [Text("".join(self._texts)), *(calls or ())],
-            "malformed" if calls is None and reason == "end_turn" else reason,
-            model=self._model,
-            usage=self._usage,
-            opaque=Opaque(PROVIDER, self._asked, thoughts.encode()) if keeps else None,
-            detail=self._done,
-        )
 
     def _take_message(self, message: _Message) -> Iterator[TextDelta | ToolCallDelta]:
         if message.thinking:
@@ -117,3 +82,10 @@ class Answer:
         for call in message.tool_calls or ():
             function = call.function or _Function()
             yield self._calls.take(None, call.id, function.name, function.arguments)
+
+    def _opaque(self, parts: Sequence[Text | ToolCall], *, is_whole: bool) -> Opaque | None:
+        """The thoughts; a turn without calls is over, so its thoughts are of no use."""
+        thoughts = "".join(self._thoughts)
+        has_calls = any(isinstance(part, ToolCall) for part in parts)
+        keeps = thoughts and has_calls and is_whole
+        return Opaque(PROVIDER, self._asked, thoughts.encode()) if keeps else None

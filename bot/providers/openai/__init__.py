@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import BaseModel, SecretStr
 
+from bot.providers import Provider
 from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import ApiURL, Secret
-
-if TYPE_CHECKING:
-    from bot.providers.openai.client import OpenAI
 
 
 class Config(BaseModel):
@@ -20,7 +18,7 @@ class Config(BaseModel):
     openai_base_url: ApiURL | Literal[""] = ""
 
 
-def open_model(config: Config, model: str, options: Options) -> OpenAI:
+def open_model(config: Config, model: str, options: Options) -> Provider:
     from bot.providers.openai.client import OpenAI
 
     return OpenAI(config.openai_api_key.get_secret_value(), model, config.openai_base_url, options)

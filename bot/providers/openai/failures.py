@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager
-from functools import partial
+from typing import Any
 
 import aiohttp
 import openai
 
 from bot.errors import ModelError
-from bot.providers.shared.failures import Failures, retry_after, root_of
-from bot.providers.shared.generated_sdk import translating_sdk
+from bot.providers.shared.failures import retry_after
+from bot.providers.shared.generated_sdk import SdkFailures, outages_of, root_of
 
 # llama.cpp writes this about a malformed call of its model.
 ILL_WRITTEN = "does not match the expected"
 
 
-def translating(failures: Failures) -> AbstractContextManager[None]:
-    """Translate exceptions raised inside, as ``translating_sdk``."""
-    return translating_sdk(openai, failures, partial(_refusal, failures=failures))
+class OpenAIFailures(SdkFailures):
+    """The failures of one model."""
+
+    refusals = (openai.APIStatusError,)
+    outages = outages_of(openai)
+
+    def refused(self, error: openai.APIStatusError) -> ModelError:
+        """By the fields of the error."""
+        message = message_of(error)
+        if isinstance(error.body, dict) and isinstance(error.body.get("message"), str):
+            message = error.body["message"]
+        kind = kind_of(error.code, error.type, message)
+        return self.refusal(error.status_code, kind, message, retry_after(error.response.headers))
 
 
 def is_disconnect(error: BaseException) -> bool:
@@ -34,20 +43,10 @@ def message_of(error: openai.APIError) -> str:
     return json.dumps(error.body, ensure_ascii=False)
 
 
-def kind_of(code: object, kind: object, message: str) -> str:
+def kind_of(code: Any, kind: Any, message: str) -> str:
     """The kind of an error: its code, or its type where the code is a status; for llama.cpp by the
     message."""
     if ILL_WRITTEN in message:
         return "tool_use_failed"
     named = str(code or "")
-    if not named or named.isdecimal():
-        return str(kind or "")
-    return named
-
-
-def _refusal(error: openai.APIStatusError, failures: Failures) -> ModelError:
-    message = message_of(error)
-    if isinstance(error.body, dict) and isinstance(error.body.get("message"), str):
-        message = error.body["message"]
-    kind = kind_of(error.code, error.type, message)
-    return failures.refusal(error.status_code, kind, message, retry_after(error.response.headers))
+    return str(kind or "") if not named or named.isdecimal() else named

@@ -11,11 +11,10 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.file_types import PDF
-from bot.providers import ToolChoice, wrap_result
+from bot.providers import Request, ToolChoice, wrap_result
 from bot.providers.openai.capabilities import Capabilities
 from bot.providers.shared.request import (
     Inline,
-    in_base64,
     portable_id,
     portable_name,
     visible_parts,
@@ -113,13 +112,7 @@ def response_format(schema: JSON, dialects: Dialects) -> JSON:
     return {"type": "json_schema", "json_schema": form}
 
 
-def chat(
-    system: str,
-    messages: Sequence[Message],
-    model: str,
-    capabilities: Capabilities,
-    inline: Inline = in_base64,
-) -> list[JSON]:
+def chat(request: Request, model: str, capabilities: Capabilities, inline: Inline) -> list[JSON]:
     """The conversation. Adjacent messages of users become one: the templates of many models want
     turns to alternate.
 
@@ -127,9 +120,9 @@ def chat(
         inline: writes the content of media.
     """
     turns: list[JSON] = []
-    if system:
-        turns.append({"role": capabilities.system_role, "content": system})
-    for message in messages:
+    if request.system:
+        turns.append({"role": capabilities.system_role, "content": request.system})
+    for message in request.messages:
         if message.role == "tool":
             turns += [_tool(result) for result in message.results]
         elif message.role == "model":

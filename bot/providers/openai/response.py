@@ -14,20 +14,22 @@ from typing import Any
 
 from msgspec import Struct
 
-from bot.providers import ModelResponse, StopReason, TextDelta, ToolCallDelta
+from bot.providers import StopReason, TextDelta, ToolCallDelta
 from bot.providers.openai.failures import kind_of
 from bot.providers.openai.request import PROVIDER, Extras
+from bot.providers.shared import streaming
 from bot.providers.shared.failures import Failures, status_of
-from bot.providers.shared.response import Calls, build_response, event_decoder
-from bot.transcript import Message, Opaque, Text, Usage, encode
+from bot.providers.shared.streaming import DONE, event_decoder
+from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode
 from toolset.web.decoding import decode_json
 
 JSON = dict[str, Any]
-DONE = b"[DONE]"
 
 THOUGHTS = ("reasoning_content", "reasoning")
 # These fields of a block of thoughts grow by pieces.
 GROWING = ("text", "summary", "data")
+
+
 STOP_REASONS: dict[str, StopReason] = {
     "stop": "end_turn",
     "tool_calls": "tool_use",
@@ -96,36 +98,22 @@ def _has_calls(event: _Event) -> bool:
 _event = event_decoder(_Event, _has_calls)
 
 
-class Answer:
-    """One answer while it is read.
+class Answer(streaming.Answer):
+    """One answer while it is read."""
 
-    Args:
-        may_call: whether calls are kept; small servers ignore the tool choice.
-    """
+    stop_reasons = STOP_REASONS
 
     def __init__(
-        self, model: str, messages: Sequence[Message], failures: Failures, *, may_call: bool
+        self, asked: str, failures: Failures, messages: Sequence[Message], *, may_call: bool
     ) -> None:
-        self._asked = model
-        self._failures = failures
-        self._may_call = may_call
-        self._calls = Calls(messages)
-        self._texts: list[str] = []
+        super().__init__(asked, failures, messages, may_call=may_call)
         self._refusals: list[str] = []
         self._thoughts: defaultdict[str, list[str]] = defaultdict(list)
         self._blocks = _Blocks()
         self._extras = Extras()
-        self._finish = ""
-        self._usage = Usage()
-        self._model = model
 
     def take(self, data: bytes) -> Iterator[TextDelta | ToolCallDelta]:
-        """Read one event and yield what it adds to the answer.
-
-        Raises:
-            ModelError: the event is an error that came after the 200.
-            DecodeError: the event is not in OpenAI's form.
-        """
+        """Read one event and yield what it adds to the answer."""
         if data == DONE:
             self._finish = self._finish or "stop"
             return
@@ -140,34 +128,14 @@ class Answer:
             self._usage = _usage(event.usage)
         self._model = event.model or self._model
 
-    def response(self) -> ModelResponse:
-        """The whole answer.
-
-        Raises:
-            TryAgain: the stream broke off.
-        """
-        if not self._finish:
-            raise self._failures.broken_off()
-        calls = self._calls.whole()
-        refusal = "".join(self._refusals)
-        reason = self._stop_reason(refusal, readable=calls is not None)
-        self._extras.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
-        if blocks := self._blocks.whole():
-            self._extras.message["reasoning_details"] = blocks
-        extras = self._extras
-        if reason not in ("end_turn", "tool_use"):
-            extras = Extras(extras.message)
-        return build_response(
-            [Text("".join(self._texts)), *(calls or ())],
-            reason,
-            model=self._model,
-            usage=self._usage,
-            opaque=Opaque(PROVIDER, self._asked, encode(extras)) if extras != Extras() else None,
-            detail=f"{self._finish} {refusal}".strip(),
-        )
-
     def _take_delta(self, delta: _Delta) -> Iterator[TextDelta | ToolCallDelta]:
-        self._keep_extras(delta)
+        for name in THOUGHTS:
+            if more := getattr(delta, name):
+                self._thoughts[name].append(more)
+        for block in delta.reasoning_details or ():
+            self._blocks.take(block)
+        if delta.extra_content:
+            self._extras.message["extra_content"] = delta.extra_content
         self._refusals.append(delta.refusal or "")
         if delta.content:
             self._texts.append(delta.content)
@@ -178,44 +146,36 @@ class Answer:
             function = piece.function or _Function()
             taken = self._calls.take(piece.index, piece.id, function.name, function.arguments)
             if piece.extra_content:
-                self._keep_call_extras(taken.index, piece.extra_content)
+                of_calls = self._extras.calls
+                of_calls += [{} for _ in range(taken.index + 1 - len(of_calls))]
+                of_calls[taken.index]["extra_content"] = piece.extra_content
             yield taken
 
-    def _keep_extras(self, delta: _Delta) -> None:
-        """Keep the fields that go back with the message."""
-        for name in THOUGHTS:
-            if more := getattr(delta, name):
-                self._thoughts[name].append(more)
-        for piece in delta.reasoning_details or ():
-            self._blocks.take(piece)
-        if delta.extra_content:
-            self._extras.message["extra_content"] = delta.extra_content
-
-    def _keep_call_extras(self, index: int, extra: JSON) -> None:
-        while len(self._extras.calls) <= index:
-            self._extras.calls.append({})
-        self._extras.calls[index]["extra_content"] = extra
-
-    def _stop_reason(self, refusal: str, *, readable: bool) -> StopReason:
-        reason = STOP_REASONS.get(self._finish, "other")
-        if refusal and not self._texts:
+    def _stop_reason(self) -> StopReason:
+        if any(self._refusals) and not self._texts:
             return "blocked"
-        if "malformed" in self._finish.lower() or (
-            reason in ("end_turn", "tool_use") and not readable
-        ):
+        if "malformed" in self._finish.lower():
             return "malformed"
-        return reason
+        return super()._stop_reason()
+
+    def _opaque(self, parts: Sequence[Text | ToolCall], *, is_whole: bool) -> Opaque | None:
+        extras = self._extras
+        extras.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
+        if blocks := self._blocks.whole():
+            extras.message["reasoning_details"] = blocks
+        if not is_whole:
+            extras.calls = []
+        return Opaque(PROVIDER, self._asked, encode(extras)) if extras != Extras() else None
+
+    def _detail(self) -> str:
+        return f"{self._finish} {''.join(self._refusals)}".strip()
 
     def _error(self, error: Any) -> Exception:
         fields: JSON = error if isinstance(error, dict) else {"message": str(error)}
-        code, kind, message = (
-            fields.get("code"),
-            fields.get("type"),
-            str(fields.get("message") or ""),
-        )
-        return self._failures.refusal(
-            status_of(code, str(kind or "")), kind_of(code, kind, message), message
-        )
+        code, kind, message = fields.get("code"), fields.get("type"), fields.get("message")
+        words = str(message or "")
+        status = status_of(code, str(kind or ""))
+        return self._failures.refusal(status, kind_of(code, kind, words), words)
 
 
 class _Blocks:
@@ -253,9 +213,8 @@ class _Blocks:
 
 def _usage(counts: _Usage) -> Usage:
     """OpenAI counts thinking as output too."""
-    cached = counts.prompt_tokens_details and counts.prompt_tokens_details.cached_tokens
-    thinking = (
-        counts.completion_tokens_details and counts.completion_tokens_details.reasoning_tokens
-    ) or 0
+    details = counts.completion_tokens_details or _CompletionDetails()
+    cached = (counts.prompt_tokens_details or _PromptDetails()).cached_tokens or 0
+    thinking = details.reasoning_tokens or 0
     output = max(0, (counts.completion_tokens or 0) - thinking)
-    return Usage(counts.prompt_tokens or 0, cached or 0, output, thinking)
+    return Usage(counts.prompt_tokens or 0, cached, output, thinking)

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from pydantic import BaseModel
 
 from bot.providers import Provider
-from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S, REQUEST_TIMEOUT_S
+from bot.providers.retry_policy import REQUEST_TIMEOUT_S
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
@@ -26,22 +26,14 @@ class Options:
         thinking_level: ``minimal``, ``low``, ``medium`` or ``high``.
         asker: the variable that names the model.
         server_tools: the vendor's own tools that the model may use, or ``AUTO_TOOLS``.
-        first_token_timeout_s: seconds until the first event of an answer, whatever the request
-            allows.
-        request_timeout_s: seconds until its last event.
+        request_timeout_s: seconds until the last event of an answer.
     """
 
     max_output_tokens: int = 2048
     thinking_level: str = "low"
     asker: str = "MODEL"
-    first_token_timeout_s: float = REQUEST_TIMEOUT_S
-    request_timeout_s: float = REQUEST_TIMEOUT_S
     server_tools: tuple[str, ...] = ()
-
-    @property
-    def check_timeout_s(self) -> float:
-        """Seconds for looking a model up."""
-        return min(self.first_token_timeout_s, FIRST_TOKEN_TIMEOUT_S)
+    request_timeout_s: float = REQUEST_TIMEOUT_S
 
 
 USUAL = Options()

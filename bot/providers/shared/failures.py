@@ -8,6 +8,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from typing import Any, ClassVar
+
+import aiohttp
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
 from bot.safe_text.glyphs import without_surrogates
@@ -75,14 +78,33 @@ class Failures:
         setting: the variable that holds the key, or what stands for one.
         key: the key itself, empty where there is none.
         asker: the variable that names the model.
-        refused: the cause and the fix of a refused key.
+        fix: the cause and the fix of a refused key.
+        refusals: exceptions for what the service answers; ``refused`` translates them.
+        outages: all others of vendor, SDK and network; ``failed`` translates them.
     """
 
     model: str
     setting: str
     key: str
     asker: str = "MODEL"
-    refused: str = "{setting} was refused ({cause}): set a valid key"
+    fix: str = "{setting} was refused ({cause}): set a valid key"
+
+    refusals: ClassVar[tuple[type[Exception], ...]] = ()
+    # Those of bodies that cannot be read are ValueErrors.
+    outages: ClassVar[tuple[type[Exception], ...]] = (aiohttp.ClientError, OSError, ValueError)
+
+    def refused(self, error: Any) -> ModelError:
+        """The ``ModelError`` for one of ``refusals``."""
+        raise NotImplementedError
+
+    def failed(self, error: BaseException) -> ModelError:
+        """The ``ModelError`` for one of ``outages``."""
+        if isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientError):
+            return TryAgain("malformed", f"{self.model} sent something that cannot be read")
+        if isinstance(error, TimeoutError):
+            return self.timed_out()
+        # The text of the error may hold the key.
+        return TryAgain("model_down", f"{self.model} cannot be reached: {type(error).__name__}")
 
     def refusal(
         self, status: int, kind: str = "", message: str = "", after: float | None = None
@@ -96,20 +118,19 @@ class Failures:
             after: seconds that the service asks to wait.
         """
         if kind in BLOCKED:
-            return RequestRefused(
-                "blocked", f"{self.model} declined the request ({status}): {self.quoted(message)}"
-            )
-        if (long := too_long(self.model, status, kind, message)) is not None:
-            return long
+            cause = f"{self.model} declined the request ({status}): {self.quoted(message)}"
+            return RequestRefused("blocked", cause)
+        reads = READS.search(message)
+        if status == 413 or (status == 400 and (reads or kind in TOO_LONG)):
+            window = int(reads[1]) if reads else 0
+            most = f": {window} tokens at most" if window else ""
+            return TooLong(f"{self.model} cannot read so much at once{most}", window)
         if kind in BAD_CALL:
-            return TryAgain(
-                "malformed", f"{self.model} wrote a call that its server refuses ({kind})"
-            )
+            cause = f"{self.model} wrote a call that its server refuses ({kind})"
+            return TryAgain("malformed", cause)
         if kind in NO_CREDIT or status == 402:
-            return ModelUnusable(
-                "credit_used_up",
-                f"{self.setting}: the account has no credit left ({kind or status})",
-            )
+            cause = f"{self.setting}: the account has no credit left ({kind or status})"
+            return ModelUnusable("credit_used_up", cause)
         if refuses_key(status, kind, message):
             return self.key_refused(status)
         if status == 404 or kind in UNKNOWN_MODEL:
@@ -118,14 +139,12 @@ class Failures:
             return TryAgain("rate_limited", f"{self.model} is over its quota (429)", after)
         if status in PASSING or status >= 500:
             return TryAgain("model_down", f"{self.model} answers {status}", after)
-        return RequestRefused(
-            "request_refused",
-            f"{self.model} refused the request ({status}): {self.quoted(message)}",
-        )
+        cause = f"{self.model} refused the request ({status}): {self.quoted(message)}"
+        return RequestRefused("request_refused", cause)
 
     def key_refused(self, cause: object) -> ModelUnusable:
         """The key, or the account, is not let in."""
-        return ModelUnusable("key_refused", self.refused.format(setting=self.setting, cause=cause))
+        return ModelUnusable("key_refused", self.fix.format(setting=self.setting, cause=cause))
 
     def unknown(self, problem: str) -> ModelUnusable:
         """The model does not exist; ``problem`` follows its name in the cause."""
@@ -135,18 +154,9 @@ class Failures:
         """The first event or the end of the answer came too late."""
         return TryAgain("timed_out", f"{self.model} did not answer in time")
 
-    def unreachable(self, error: BaseException) -> TryAgain:
-        """The network failed; the cause names only the class of the error, as its text may hold the
-        key."""
-        return TryAgain("model_down", f"{self.model} cannot be reached: {type(error).__name__}")
-
     def broken_off(self) -> TryAgain:
         """The stream stopped before its end."""
         return TryAgain("model_down", f"{self.model}'s answer broke off before its end")
-
-    def unreadable(self) -> TryAgain:
-        """The response is not in the vendor's form."""
-        return TryAgain("malformed", f"{self.model} sent something that cannot be read")
 
     def quoted(self, message: str) -> str:
         """The vendor's message in one short line, without the key."""
@@ -158,24 +168,9 @@ class Failures:
 def refuses_key(status: int, kind: str, message: str) -> bool:
     """Whether the key, or the account, is not let in: by the status, the vendor's code, or the
     words of a 400."""
-    return (
-        status in (401, 403)
-        or kind in BAD_KEY
-        or (status == 400 and KEY_WORDS.search(message) is not None)
-    )
-
-
-def too_long(model: str, status: int, kind: str, message: str) -> TooLong | None:
-    """The error for a request that was refused for its length, with the window that the vendor's
-    message names."""
-    reads = READS.search(message)
-    if status not in (400, 413) or not (reads or kind in TOO_LONG or status == 413):
-        return None
-    window = int(reads[1]) if reads else 0
-    cause = f"{model} cannot read so much at once"
-    if window:
-        cause += f": {window} tokens at most"
-    return TooLong(cause, window)
+    if status in (401, 403) or kind in BAD_KEY:
+        return True
+    return status == 400 and KEY_WORDS.search(message) is not None
 
 
 def status_of(code: object, *kinds: str) -> int:
@@ -189,13 +184,6 @@ def status_of(code: object, *kinds: str) -> int:
     return 500
 
 
-def root_of(error: BaseException) -> BaseException:
-    """The first cause of an SDK's exception: their transport reports many outages as time-outs."""
-    while isinstance(error.__cause__, Exception):
-        error = error.__cause__
-    return error
-
-
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait by ``Retry-After`` (seconds or a date) or ``retry-after-ms``; None without
     such a header."""
@@ -203,8 +191,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         if "retry-after-ms" in headers:
             return max(0.0, float(headers["retry-after-ms"]) / 1000)
         value = headers.get("retry-after", "")
-        if not value:
-            return None
         if value.replace(".", "", 1).isdecimal():
             return float(value)
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())

@@ -1,24 +1,20 @@
 """What the SDKs of Anthropic and OpenAI, which one generator has written, have in common: a client
-over httpx2, which reads only the beginning of an error, and the names of their exceptions."""
+over httpx2, which reads only the beginning of an error, a request, and the names of their
+exceptions."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Any
 
-import aiohttp
 import httpx2
-from msgspec import DecodeError
 
 from bot.errors import ModelError
 from bot.http import ERROR_CAP, KEEP_ALIVE_S, beginning
 from bot.providers.retry_policy import CONNECT_TIMEOUT_S
-from bot.providers.shared.failures import Failures, root_of
-
-UNREADABLE = (DecodeError, UnicodeError, json.JSONDecodeError)
-OUTAGES = (aiohttp.ClientError, httpx2.HTTPError, httpx2.StreamError, OSError)
+from bot.providers.shared.failures import Failures
+from bot.providers.shared.request import Body, length_of
+from bot.providers.shared.streaming import Opened
 
 
 class _Beginning(httpx2.AsyncByteStream):
@@ -64,29 +60,34 @@ def client_options(kind: type[httpx2.AsyncClient]) -> dict[str, Any]:
     }
 
 
-@contextmanager
-def translating_sdk(
-    sdk: Any, failures: Failures, refusal: Callable[[Any], ModelError]
-) -> Iterator[None]:
-    """Translate exceptions raised inside; no text of a translation holds the key.
+class SdkFailures(Failures):
+    """The failures of a model behind such an SDK."""
 
-    Args:
-        sdk: the package.
-        refusal: translates an error that the service answered with.
+    def failed(self, error: BaseException) -> ModelError:
+        """By the first cause: their transport reports many outages as time-outs."""
+        return Failures.failed(self, error if isinstance(error, ValueError) else root_of(error))
 
-    Raises:
-        ModelError: for each exception of the SDK, its transport and the network.
-    """
-    try:
-        yield
-    except sdk.APIStatusError as error:
-        # The error is not chained: the service may quote the key.
-        raise refusal(error) from None
-    except (sdk.APIResponseValidationError, *UNREADABLE) as error:
-        raise failures.unreadable() from error
-    # The SDK's other exceptions have one base.
-    except (*sdk.APIError.__bases__, *OUTAGES) as error:
-        root = root_of(error)
-        if isinstance(root, TimeoutError):
-            raise failures.timed_out() from error
-        raise failures.unreachable(root) from error
+
+def root_of(error: BaseException) -> BaseException:
+    """The first cause of an exception."""
+    while isinstance(error.__cause__, Exception):
+        error = error.__cause__
+    return error
+
+
+def outages_of(sdk: Any) -> tuple[type[Exception], ...]:
+    """The exceptions of an SDK, which have one base, of its transport and of the network."""
+    return (*sdk.APIError.__bases__, httpx2.HTTPError, httpx2.StreamError, *Failures.outages)
+
+
+async def post(client: Any, sdk: Any, path: str, body: bytes | Body, **options: Any) -> Opened:
+    """Send a request through the SDK, which judges the status and reads no event."""
+    stream = await client.post(
+        path,
+        content=body,
+        options={"headers": length_of(body), **options},
+        cast_to=object,
+        stream=True,
+        stream_cls=sdk.AsyncStream[object],
+    )
+    return stream, stream.response.aiter_bytes()

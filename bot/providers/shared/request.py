@@ -1,5 +1,5 @@
 """What the requests of several vendors share: portable ids and names, the visible parts of a
-message, tools, media, a vendor's own tools."""
+message, their size, tools, media, a vendor's own tools."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import re
 import secrets
 import time
-from base64 import b64encode
 from binascii import b2a_base64
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from hashlib import sha256
@@ -16,9 +15,11 @@ from typing import TypeVar
 import structlog
 from msgspec.structs import replace
 
-from bot.file_types import PDF, label
+from bot.file_types import MIB, PDF, kind_of, label
+from bot.providers import TOKEN_BYTES
+from bot.providers.retry_policy import FIRST_TOKEN_PER_MIB_S
 from bot.telemetry.observed import OBSERVER, RequestSent
-from bot.transcript import Grounding, Media, Message, Part, Source, Text
+from bot.transcript import SUMMARY_ID, Grounding, Media, Message, Part, Source, Text, encode
 from toolset.tool import ToolDefinition
 
 # This joins OpenAI's length and Anthropic's letters.
@@ -117,11 +118,6 @@ def remember_last(
         return last[1]
 
     return declare_once
-
-
-def in_base64(data: bytes) -> str:
-    """The data as they stand in JSON."""
-    return b64encode(data).decode()
 
 
 class Body:
@@ -224,6 +220,11 @@ class ServerTools:
         """Their names; none for an hour after a refusal."""
         return () if self._clock() < self._paused_until else self.names
 
+    def answers(self, model: str) -> str:
+        """The line of a model that was looked up."""
+        own = ", ".join(self.names)
+        return f"{model} answers, with {own}" if own else f"{model} answers"
+
     def pause(self, cause: str) -> str:
         """Leave the tools out for an hour; returns what the operator reads."""
         if self._clock() >= self._paused_until:
@@ -232,3 +233,76 @@ class ServerTools:
             )
         self._paused_until = self._clock() + PAUSE_S
         return f"{self._model}, {', '.join(self.names)}: {cause}"
+
+
+# Vendors count roughly so many for a picture.
+MEDIA_TOKENS = 1_000
+# So many bytes of a recording or a PDF count as a token: vendors count 32 tokens a second of sound,
+# and 258 a page or a picture of a film.
+MEDIA_BYTES = 1_000
+
+
+def estimate_tokens(messages: Sequence[Message]) -> int:
+    """The tokens of messages, rather too many than too few."""
+    return sum(map(_tokens, messages))
+
+
+def patience_for(messages: Sequence[Message]) -> float:
+    """The seconds more that a model may need for its first token, because of the files it is
+    sent."""
+    size = 0
+    for message in messages:
+        for part in message.parts:
+            if not isinstance(part, Media) or kind_of(part.mime) == "image":
+                continue
+            if part.data or part.uri:
+                size += part.size
+    return size / MIB * FIRST_TOKEN_PER_MIB_S
+
+
+def trim_oldest(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
+    """The newest turns that fit, always with the turn under way, and with the summary where it fits
+    beside them.
+
+    Turns are whole: a turn begins at a user's message after the model's last answer, so no call
+    loses its result.
+    """
+    start = 1 if messages and messages[0].id == SUMMARY_ID else 0
+    first, size = start, estimate_tokens(messages)
+    for place in range(start + 1, len(messages)):
+        if size <= tokens:
+            break
+        if _begins_turn(messages, place):
+            size -= estimate_tokens(messages[first:place])
+            first = place
+    # A summary that fills more than half was written for a model with a larger window.
+    keeps_summary = (
+        size <= tokens or estimate_tokens(messages[:start]) <= tokens // 2 or first == len(messages)
+    )
+    summary = messages[:start] if keeps_summary else ()
+    if len(summary) == first:
+        return messages
+    return [*summary, *messages[first:]]
+
+
+def _begins_turn(messages: Sequence[Message], place: int) -> bool:
+    before = messages[place - 1]
+    return messages[place].role == "user" and before.role == "model" and not before.calls
+
+
+def _tokens(message: Message) -> int:
+    tokens = 0
+    others = []
+    for part in message.parts:
+        if isinstance(part, Media):
+            tokens += _media_tokens(part)
+        else:
+            others.append(part)
+    words = replace(message, parts=tuple(others), footer="")
+    return len(encode(words)) // TOKEN_BYTES + tokens
+
+
+def _media_tokens(media: Media) -> int:
+    if kind_of(media.mime) == "image":
+        return MEDIA_TOKENS
+    return max(MEDIA_TOKENS, media.size // MEDIA_BYTES)

@@ -75,7 +75,7 @@ def asked(harness: Harness, request: int = -1) -> list[tuple[str, Any]]:
 
 def messages(harness: Harness, request: int = -1) -> tuple[Message, ...]:
     """The messages of one request."""
-    return harness.model.requests[request].messages
+    return tuple(harness.model.requests[request].messages)
 
 
 @asynccontextmanager

@@ -55,7 +55,7 @@ async def test_a_picture_reaches_the_model_and_not_the_history(store: Store) -> 
     await arrive(store, picture(1))
     await harness.runner.process(HERE)
     (sent,) = harness.model.requests[0].messages
-    (part,) = contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1:]
+    (part,) = contents([sent], "gemini", "gemini-3.5-flash", repr)[0]["parts"][1:]
     assert part["inlineData"]["mimeType"] == "image/jpeg"
     (stored,) = (await read_history(harness.store, HERE))[0].parts
     assert stored == Media("pic1", "image/jpeg", len(JPEG))
@@ -67,7 +67,7 @@ async def test_a_picture_that_is_gone_leaves_a_placeholder(store: Store) -> None
     await arrive(store, picture(1))
     await harness.runner.process(HERE)
     (sent,) = harness.model.requests[0].messages
-    assert contents([sent], "gemini", "gemini-3.5-flash")[0]["parts"][1] == {
+    assert contents([sent], "gemini", "gemini-3.5-flash", repr)[0]["parts"][1] == {
         "text": "[image: not available]"
     }
 

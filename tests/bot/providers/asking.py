@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import toolset
-from bot.providers import AUTO, Completed, ModelResponse, Provider, StreamEvent, ToolChoice
+from bot.providers import AUTO, Completed, ModelResponse, Provider, Request, StreamEvent, ToolChoice
 from bot.transcript import Message, Part, Text, ToolResult, new_id
 from toolset.tool import ToolDefinition, read_schemas
 
@@ -43,7 +43,9 @@ async def ask(
 ) -> Reply:
     """Stream one answer to its end."""
     return Reply(
-        tuple([event async for event in provider.stream("Be kind.", messages, tools, choice)])
+        tuple(
+            [event async for event in provider.stream(Request("Be kind.", messages, tools, choice))]
+        )
     )
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.providers import NONE, ToolChoice
+from bot.providers import NONE, Request, ToolChoice
+from bot.providers.anthropic.capabilities import capabilities_of
 from bot.providers.anthropic.client import Anthropic
 from bot.providers.anthropic.request import PICTURE_CAP
 from bot.providers.shared.entry import Options
@@ -118,7 +119,7 @@ async def test_without_system_prompt_and_tools_those_fields_are_left_out(
 ) -> None:
     """A tool choice without tools would be refused."""
     fake.say("ok")
-    _ = [event async for event in anthropic.stream("", [user("?")], (), NONE)]
+    _ = [event async for event in anthropic.stream(Request("", [user("?")], (), NONE))]
     assert not {"system", "tools", "tool_choice"} & fake.messages[0].keys()
 
 
@@ -269,11 +270,10 @@ async def test_each_generation_is_told_in_its_own_words(
     assert await asked_to_think(fake, name, level, choice) == {"max_tokens": 1000, **expected}
 
 
-async def test_a_model_with_an_unknown_name_is_told_nothing(fake: AnthropicFake) -> None:
+def test_a_model_with_an_unknown_name_is_told_nothing() -> None:
     """Some gateways name them as they like."""
-    provider = Anthropic(KEY, "our-claude", fake.base_url)
-    assert not {"thinking", "output_config"} & provider._body("", [user("?")], (), NONE).keys()
-    await provider.aclose()
+    unknown = capabilities_of("our-claude", "high")
+    assert unknown.thinking(1000, wanted=True) == {"max_tokens": 1000}
 
 
 async def test_a_long_prompt_is_marked_for_the_cache(
@@ -283,7 +283,10 @@ async def test_a_long_prompt_is_marked_for_the_cache(
     fake.say("ok")
     fake.say("ok")
     await ask(anthropic, [user("?")], declared())
-    _ = [event async for event in anthropic.stream("Be kind. " * 300, [user("?")], declared())]
+    _ = [
+        event
+        async for event in anthropic.stream(Request("Be kind. " * 300, [user("?")], declared()))
+    ]
     marks = [
         [place for place, tool in enumerate(body["tools"]) if "cache_control" in tool]
         + [block.get("cache_control") for block in body["system"]]

@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.errors import ModelError
-from bot.providers import Provider, StreamEvent
+from bot.providers import Provider, Request, StreamEvent
 from bot.providers.anthropic.client import Anthropic
 from bot.providers.gemini.client import Gemini
 from bot.providers.ollama.client import Ollama
@@ -65,7 +65,7 @@ async def talker() -> AsyncIterator[tuple[Talker, str]]:
 
 async def answer_of(provider: Provider) -> list[StreamEvent]:
     """What comes of one question."""
-    async with aclosing(provider.stream("", QUESTION, [])) as events:
+    async with aclosing(provider.stream(Request("", QUESTION))) as events:
         return [event async for event in events]
 
 
@@ -116,7 +116,10 @@ async def test_an_observer_sees_each_request_as_it_goes_out(name: str, picture: 
     token = OBSERVER.set(seen.append)
     async with TestServer(app) as server:
         provider = PROVIDERS[name](str(server.make_url("")).rstrip("/"))
-        async with aclosing(provider), aclosing(provider.stream("Be kind.", asked, [])) as events:
+        async with (
+            aclosing(provider),
+            aclosing(provider.stream(Request("Be kind.", asked))) as events,
+        ):
             with pytest.raises(ModelError):
                 await anext(events)
     OBSERVER.reset(token)

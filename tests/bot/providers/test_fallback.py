@@ -9,7 +9,7 @@ from contextlib import aclosing
 import pytest
 
 from bot.errors import ModelError, TryAgain
-from bot.providers import Completed, Restarted, StreamEvent, TextDelta, ToolCallDelta
+from bot.providers import Completed, Request, Restarted, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Step
 from bot.telemetry.observed import OBSERVER, AttemptFailed, ObservedStep
@@ -165,9 +165,8 @@ async def test_a_model_that_says_nothing_uses_up_the_time(time: Time) -> None:
 async def test_an_answer_that_has_begun_may_take_its_time(time: Time) -> None:
     """The limit is for the first event; how long an answer lasts is the model's own affair."""
     gate = asyncio.Event()
-    events = time.around([Step("Hello there", gate=gate, gate_after=1)]).stream(
-        "", [user("hi")], ()
-    )
+    models = time.around([Step("Hello there", gate=gate, gate_after=1)])
+    events = models.stream(Request("", [user("hi")]))
     assert await anext(events) == TextDelta("Hello ")
     time.now += 25
     gate.set()
@@ -178,7 +177,7 @@ async def test_a_listener_that_leaves_ends_the_attempt(time: Time) -> None:
     """Closing the stream closes the model's, down to its connection."""
     step = Step("Hello there", gate=asyncio.Event(), gate_after=1)
     retrying = time.around([step])
-    async with aclosing(retrying.stream("", [user("hi")], ())) as events:
+    async with aclosing(retrying.stream(Request("", [user("hi")]))) as events:
         await anext(events)
         waiting = asyncio.ensure_future(anext(events))
         await step.at_gate.wait()
@@ -206,5 +205,7 @@ async def test_it_is_named_after_the_model_that_is_asked_first(time: Time) -> No
 async def heard(retrying: FallbackProvider) -> list[StreamEvent]:
     """All events but the completed answer."""
     return [
-        one async for one in retrying.stream("", [user("hi")], ()) if not isinstance(one, Completed)
+        one
+        async for one in retrying.stream(Request("", [user("hi")]))
+        if not isinstance(one, Completed)
     ]

@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.errors import ModelError
-from bot.providers.fallback import Candidate, FallbackProvider
-from bot.providers.retry_policy import BREAKER_FAILURES, BREAKER_OPEN_S, RetryPolicy
+from bot.providers.fallback import Candidate, FallbackProvider, RetryPolicy
+from bot.providers.retry_policy import BREAKER_FAILURES, BREAKER_OPEN_S
 from bot.providers.scripted import Scripted, ScriptedAnswer, Step
 from bot.telemetry import Metrics
 from tests.bot.providers.asking import ask, user
@@ -133,7 +133,7 @@ def test_a_model_with_others_behind_it_has_a_share_of_the_time(time: Time) -> No
     candidates = [
         Candidate(model, Metrics(), lambda: time.now) for model in (Scripted([]), Scripted([]))
     ]
-    course = RetryPolicy(candidates, lambda: time.now, lambda: 1.0)
+    course = RetryPolicy(candidates, lambda: time.now, lambda: 1.0, 20)
     assert course.first_token_timeout_s == pytest.approx(14)
     time.now += 14
     course.advance(SLOW)

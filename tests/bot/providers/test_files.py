@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.errors import RequestRefused, TooLong
 from bot.file_types import MIB, Kind
-from bot.providers import Provider
+from bot.providers import Provider, Request
 from bot.providers.anthropic.client import Anthropic
 from bot.providers.demo.client import Demo
 from bot.providers.fallback import FallbackProvider
@@ -71,7 +70,7 @@ async def test_anthropic_gets_a_pdf_as_a_document() -> None:
 async def test_openai_gets_a_pdf_as_a_file() -> None:
     """Its own models do; of servers with its API few read one."""
     own = Capabilities(is_openai=True)
-    turns = chat("", [ASKED], "gpt-5", own)
+    turns = chat(Request("", [ASKED]), "gpt-5", own, lambda _: BASE64)
     openai_rules.check({"model": "gpt-5", "messages": turns}, extras=False)
     file = {"filename": "report.pdf", "file_data": f"data:application/pdf;base64,{BASE64}"}
     words = {"type": "text", "text": "Read"}
@@ -81,7 +80,7 @@ async def test_openai_gets_a_pdf_as_a_file() -> None:
             "content": [words, {"type": "file", "file": file}, {"type": "text", "text": DEAF}],
         }
     ]
-    [elsewhere] = chat("", [ASKED], "gpt-5", Capabilities(is_openai=False))
+    [elsewhere] = chat(Request("", [ASKED]), "any", Capabilities(is_openai=False), str)
     assert elsewhere["content"] == f"Read\n\n[file report.pdf: not available]\n\n{DEAF}"
 
 
@@ -160,17 +159,6 @@ async def test_another_model_is_given_the_files_again() -> None:
     assert chain.media is first.media
 
 
-class Waiting(Scripted):
-    """Notes how long it may take."""
-
-    seconds = 0.0
-
-    async def stream(self, *args: Any, **kwargs: Any) -> Any:
-        self.seconds = args[-1]
-        async for event in super().stream(*args, **kwargs):
-            yield event
-
-
 @pytest.mark.parametrize(
     ("part", "seconds"),
     [
@@ -182,6 +170,6 @@ class Waiting(Scripted):
 )
 async def test_a_model_has_longer_for_what_takes_longer(part: Media, seconds: float) -> None:
     """A second for each MiB it is sent, besides pictures."""
-    model = Waiting([Step("ok")])
+    model = Scripted([Step("ok")])
     await ask(FallbackProvider([model], Metrics(), clock=lambda: 0.0), [user(part)])
-    assert model.seconds == seconds
+    assert model.requests[0].first_token_timeout_s == seconds

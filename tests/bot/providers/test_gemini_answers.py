@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from bot.errors import TryAgain
-from bot.providers import StreamEvent, TextDelta, ToolCallDelta
+from bot.providers import Request, StreamEvent, TextDelta, ToolCallDelta
 from bot.providers.gemini.client import Gemini
 from bot.transcript import Text, Usage
 from tests.bot.providers.asking import Reply, ask, results, user
@@ -47,7 +47,7 @@ async def broken(gemini: Gemini) -> tuple[list[StreamEvent], TryAgain]:
     """What a stream told before it failed, and how it failed."""
     seen = []
     try:
-        async for one in gemini.stream("", [user("?")], ()):
+        async for one in gemini.stream(Request("", [user("?")])):
             seen.append(one)
     except TryAgain as error:
         return seen, error

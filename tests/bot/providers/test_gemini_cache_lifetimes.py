@@ -13,8 +13,8 @@ from structlog.testing import capture_logs
 
 from bot.providers.gemini.caching import CachedContents, least_tokens
 from bot.providers.gemini.client import Gemini
+from bot.providers.gemini.failures import GeminiFailures
 from bot.providers.gemini.sdk import Sdk
-from bot.providers.shared.failures import Failures
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_caches import CachedContents as CachedService
 from tests.waiting import until
@@ -37,7 +37,7 @@ class Shelf:
     def __post_init__(self) -> None:
         self.contents = CachedContents(
             self.open_sdk,
-            Failures("gemini-3.5-flash", "GEMINI_API_KEY", KEY),
+            GeminiFailures("gemini-3.5-flash", "GEMINI_API_KEY", KEY),
             clock=lambda: self.now,
         )
 

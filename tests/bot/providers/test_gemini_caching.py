@@ -14,7 +14,7 @@ from structlog.contextvars import bound_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
 from bot.errors import RequestRefused, TryAgain
-from bot.providers import AUTO, NONE, ToolChoice
+from bot.providers import AUTO, NONE, Request, ToolChoice
 from bot.providers.gemini.client import MOST_PREFIXES, Gemini
 from bot.providers.gemini.vertex import Vertex
 from bot.transcript import Message, Usage
@@ -53,7 +53,7 @@ async def ask(
 ) -> Reply:
     """One answer, which is "ok" where nothing else is planned."""
     fake.always = lambda _: answer_of([{"text": "ok"}])
-    stream = provider.stream(style, messages or (user("?"),), tools, choice)
+    stream = provider.stream(Request(style, messages or (user("?"),), tools, choice))
     return Reply(tuple([event async for event in stream]))
 
 
@@ -285,11 +285,8 @@ async def test_a_prefix_is_written_once_for_the_same_tools(
             for request in fake.requests[-2:]
         ]
         assert (spoken, modes) == ([f"Style {number}."] * 2, ["AUTO", "NONE"])
-    assert gemini._prefix("Style 0.", SMALL, AUTO, {}) is gemini._prefix(
-        "Style 0.", SMALL, AUTO, {}
-    )
-    assert (
-        gemini._prefix("Style 0.", LARGE, AUTO, {}).fields["tools"]
-        != gemini._prefix("Style 0.", SMALL, AUTO, {}).fields["tools"]
-    )
+    small, large = Request("Style 0.", (), SMALL), Request("Style 0.", (), LARGE)
+    prefix = gemini._prefix(small, {})
+    assert gemini._prefix(small, {}) is prefix
+    assert gemini._prefix(large, {}).fields["tools"] != prefix.fields["tools"]
     assert len(gemini._prefixes) <= MOST_PREFIXES

@@ -13,9 +13,9 @@ from google.genai import errors
 
 from bot.errors import ModelError, ModelUnusable, TooLong, TryAgain
 from bot.providers.gemini.client import Gemini
-from bot.providers.gemini.failures import translating
+from bot.providers.gemini.failures import GeminiFailures
 from bot.providers.gemini.sdk import our_errors
-from bot.providers.shared.failures import Failures
+from bot.providers.shared.streaming import translating
 from tests.bot.providers.asking import ask, user
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import Answer
@@ -196,7 +196,7 @@ def test_every_exception_has_a_translation(kind: type[Exception]) -> None:
     error = kind(503, {}) if issubclass(kind, errors.APIError) else kind.__new__(kind)
     with (
         pytest.raises(TryAgain) as raised,
-        translating(Failures(MODEL, "GEMINI_API_KEY", KEY)),
+        translating(GeminiFailures(MODEL, "GEMINI_API_KEY", KEY)),
         our_errors(),
     ):
         raise error

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bot.providers import NONE
+from bot.providers import NONE, Request
 from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.request import thinking_config
 from bot.transcript import Message, Opaque, Text, ToolCall
@@ -97,7 +97,7 @@ async def test_without_system_prompt_and_tools_those_fields_are_left_out(
 ) -> None:
     """An empty instruction or a tool config without tools would be refused."""
     fake.say("ok")
-    _ = [event async for event in gemini.stream("", [user("hello")], (), NONE)]
+    _ = [event async for event in gemini.stream(Request("", [user("hello")], (), NONE))]
     assert fake.requests[0].body.keys() == {"contents", "generationConfig"}
 
 

@@ -17,7 +17,7 @@ from bot.providers.gemini.request import own_tools
 from bot.providers.gemini.vertex import Vertex
 from bot.providers.shared.entry import AUTO_TOOLS, Options
 from bot.providers.shared.request import LONGEST_WORDS, MOST_FOUND
-from bot.providers.shared.response import LONGEST_OPAQUE
+from bot.providers.shared.streaming import LONGEST_OPAQUE
 from bot.transcript import NOT_GROUNDED, Grounding, Message, Opaque, Source, Text, Usage, encode
 from tests.bot.providers.asking import Reply, ask, model, results, user
 from tests.fakes.gemini import KEY, GeminiFake

@@ -4,7 +4,7 @@ come with it."""
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 
 import pytest
 from pydantic import BaseModel, SecretStr
@@ -13,25 +13,22 @@ from bot.agent.loop import Agent
 from bot.agent.turn import Turn, TurnContext
 from bot.errors import SettingsError
 from bot.providers import (
-    AUTO,
     MediaSupport,
     ModelResponse,
     Provider,
+    Request,
     StopReason,
     StreamEvent,
-    ToolChoice,
     replay,
 )
 from bot.providers.registry import PROVIDERS, check_models, model_secrets, open_model, open_models
-from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
 from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import Secret, load
 from bot.telemetry import Metrics
-from bot.transcript import Message, Text, ToolCall
+from bot.transcript import Text, ToolCall
 from tests.bot.pipeline.tool_rounds import Diary
 from tests.bot.providers.asking import model, user
 from tests.fakes.tools import Echo, tool_map
-from toolset.tool import ToolDefinition
 
 
 class ParrotConfig(BaseModel):
@@ -54,18 +51,12 @@ class Parrot:
         self._config = config
         self._options = options
 
-    async def stream(
-        self,
-        system: str,
-        messages: Sequence[Message],
-        tools: Sequence[ToolDefinition],
-        tool_choice: ToolChoice = AUTO,
-        first_token_timeout_s: float = FIRST_TOKEN_TIMEOUT_S,
-    ) -> AsyncGenerator[StreamEvent]:
+    async def stream(self, request: Request) -> AsyncGenerator[StreamEvent]:
         """One call, or one sentence."""
-        results = messages[-1].results
+        newest = request.messages[-1]
+        results = newest.results
         spoken = Text(f"{self._config.parrot_greeting}, {results[0].response}") if results else None
-        message = model(spoken or ToolCall("c1", "echo", {"city": messages[-1].text}))
+        message = model(spoken or ToolCall("c1", "echo", {"city": newest.text}))
         reason: StopReason = "end_turn" if spoken else "tool_use"
         for event in replay(ModelResponse(message, reason, model=self.model)):
             yield event

@@ -30,7 +30,7 @@ async def test_a_model_that_takes_long_to_load_is_there_for_the_next_message(
     """Ollama stops loading for a request that is given up, so that it is asked for the model
     alone."""
     fake.stall()
-    provider = Ollama(MODEL, fake.base_url, Options(first_token_timeout_s=0.05), context_tokens=9)
+    provider = Ollama(MODEL, fake.base_url, Options(request_timeout_s=0.05), context_tokens=9)
     with pytest.raises(TryAgain) as raised:
         await ask(provider, [user("?")])
     await until(lambda: len(fake.chats) == 2)
@@ -46,7 +46,7 @@ async def test_a_model_that_takes_long_to_load_is_there_for_the_next_message(
 async def test_a_model_is_loaded_once_at_a_time(fake: OllamaFake) -> None:
     """However many give up waiting; what is still under way at the end is left."""
     fake.loads = Outgoing(end="stalled")
-    provider = Ollama(MODEL, fake.base_url, Options(first_token_timeout_s=0.05))
+    provider = Ollama(MODEL, fake.base_url, Options(request_timeout_s=0.05))
     for _ in range(2):
         fake.stall()
         with pytest.raises(TryAgain):

@@ -11,13 +11,14 @@ from bot.errors import TryAgain
 from bot.providers import (
     AUTO,
     Completed,
+    Request,
     Restarted,
     StreamEvent,
     TextDelta,
     ToolCallDelta,
     ToolChoice,
 )
-from bot.providers.scripted import Request, Scripted, ScriptEnded, Step
+from bot.providers.scripted import Scripted, ScriptEnded, Step
 from bot.transcript import Message, Opaque, ToolCall, Usage
 from tests.bot.providers.asking import ask, declared, model, user
 
@@ -96,7 +97,7 @@ async def test_an_error_is_raised_after_the_words() -> None:
     events: list[StreamEvent] = []
 
     async def watch() -> None:
-        async for event in Scripted([Step("Let me", error=error)]).stream("", [user("?")], ()):
+        async for event in Scripted([Step("Let me", error=error)]).stream(Request("", [user("?")])):
             events.append(event)
 
     with pytest.raises(TryAgain) as raised:
@@ -121,7 +122,7 @@ async def test_a_gate_holds_the_stream(shown: int) -> None:
     events: list[StreamEvent] = []
 
     async def watch() -> None:
-        async for event in Scripted([step]).stream("", [user("?")], ()):
+        async for event in Scripted([step]).stream(Request("", [user("?")])):
             events.append(event)
 
     watching = asyncio.create_task(watch())

@@ -4,75 +4,97 @@ names."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterator, Sequence
+from contextlib import nullcontext
 
 import pytest
 
-from bot.providers import StopReason
+from bot.errors import TryAgain
+from bot.providers import Request, StopReason, TextDelta
 from bot.providers.shared.entry import Options
+from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import portable_id, portable_name, visible_parts
-from bot.providers.shared.response import build_response, merge_texts
-from bot.providers.shared.streaming import events_of, with_timeouts
+from bot.providers.shared.streaming import (
+    Answer,
+    Opened,
+    build_response,
+    events_of,
+    stream_answer,
+)
 from bot.transcript import Media, Message, Opaque, Text, ToolCall, Usage
 
 CALL = ToolCall("call_1", "a", {})
 
 
-async def ticking(*waits: float, closed: list[bool]) -> AsyncGenerator[int]:
-    """Counts, after waits."""
+STOP_REASONS: dict[str, StopReason] = {"x": "end_turn"}
+
+
+class Words(Answer):
+    """An answer in which each event is text."""
+
+    stop_reasons = STOP_REASONS
+
+    def take(self, data: bytes) -> Iterator[TextDelta]:
+        self._finish = "x"
+        self._texts.append(data.decode())
+        yield TextDelta(data.decode())
+
+    def _opaque(self, parts: object, *, is_whole: bool) -> None:
+        return None
+
+
+async def ticking(*waits: float, closed: list[bool]) -> AsyncGenerator[bytes]:
+    """Words, after waits."""
     try:
         for count, wait in enumerate(waits):
             await asyncio.sleep(wait)
-            yield count
+            yield b"%d" % count
     finally:
         closed.append(True)
 
 
-async def test_events_in_time_pass() -> None:
-    """All of them, and the source is closed."""
+async def words_in_time(
+    *waits: float, first_s: float, all_s: float, closed: list[bool]
+) -> AsyncIterator[str]:
+    """What is streamed within two limits."""
+
+    async def send(*_: object) -> Opened:
+        return nullcontext(), ticking(*waits, closed=closed)
+
+    def each(pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
+        assert isinstance(pieces, AsyncGenerator)
+        return pieces
+
+    failures = Failures("m", "KEY", "")
+    request = Request("", (), first_token_timeout_s=first_s)
+    options = Options(request_timeout_s=all_s)
+    async for event in stream_answer(send, request, Words("m", failures), failures, options, each):
+        if isinstance(event, TextDelta):
+            yield event.text
+
+
+@pytest.mark.parametrize(
+    ("waits", "first_s"),
+    [((0, 0, 0), 5), ((0, 0.05), 0.02)],
+    ids=["all", "only the first is early"],
+)
+async def test_events_in_time_pass(waits: Sequence[float], first_s: float) -> None:
+    """What follows the first has the time of the whole answer; the source is closed."""
     closed: list[bool] = []
-    assert [
-        one
-        async for one in with_timeouts(
-            ticking(0, 0, 0, closed=closed), 5, Options(request_timeout_s=5)
-        )
-    ] == [
-        0,
-        1,
-        2,
-    ]
+    words = words_in_time(*waits, first_s=first_s, all_s=5, closed=closed)
+    assert [int(one) async for one in words] == list(range(len(waits)))
     assert closed == [True]
 
 
-async def test_only_the_first_event_must_be_early() -> None:
-    """What follows has the time of the whole answer."""
-    assert [
-        one
-        async for one in with_timeouts(
-            ticking(0, 0.05, closed=[]), 0.02, Options(request_timeout_s=5)
-        )
-    ] == [
-        0,
-        1,
-    ]
-
-
-@pytest.mark.parametrize(("waits", "before"), [((60.0,), []), ((0.0, 60.0), [0])])
-async def test_a_late_event_ends_the_stream(waits: Sequence[float], before: list[int]) -> None:
+@pytest.mark.parametrize(("waits", "before"), [((60.0,), []), ((0.0, 60.0), ["0"])])
+async def test_a_late_event_ends_the_stream(waits: Sequence[float], before: list[str]) -> None:
     """The first and the last have a time each; the source is closed at once."""
     closed: list[bool] = []
-    seen_before: list[int] = []
-    with pytest.raises(TimeoutError):
-        await _gather(
-            with_timeouts(ticking(*waits, closed=closed), 0.02, Options(request_timeout_s=0.04)),
-            seen_before,
-        )
-    assert (seen_before, closed) == (before, [True])
-
-
-async def _gather(events: AsyncGenerator[int], into: list[int]) -> None:
-    async for event in events:
-        into.append(event)
+    words = words_in_time(*waits, first_s=0.02, all_s=0.04, closed=closed)
+    seen = [await anext(words) for _ in before]
+    with pytest.raises(TryAgain) as raised:
+        await anext(words)
+    assert (raised.value.apology, seen, closed) == ("timed_out", before, [True])
 
 
 async def pieces_of(*pieces: bytes) -> AsyncIterator[bytes]:
@@ -118,6 +140,13 @@ async def test_plain_json_is_one_event() -> None:
     [
         ([Text("a"), Text(""), Text("b")], "end_turn", "end_turn", (Text("ab"),)),
         ([Text("a"), CALL, Text("b")], "end_turn", "tool_use", (Text("a"), CALL, Text("b"))),
+        (
+            [Text("a"), Text("b"), CALL, Text(""), Text("c")],
+            "tool_use",
+            "tool_use",
+            (Text("ab"), CALL, Text("c")),
+        ),
+        ([Text("a"), CALL, Text("b")], "max_tokens", "max_tokens", (Text("ab"),)),
         ([Text("a")], "tool_use", "end_turn", (Text("a"),)),
         ([Text(" \n")], "end_turn", "malformed", (Text(" \n"),)),
         ([], "tool_use", "malformed", ()),
@@ -143,15 +172,6 @@ def test_an_answer_is_settled(
     )
     assert (made.message.role, made.message.opaque) == ("model", opaque)
     assert made.detail == ("" if settled in ("end_turn", "tool_use") else "why")
-
-
-def test_pieces_of_text_are_merged() -> None:
-    """Around calls, never across them."""
-    assert merge_texts([Text("a"), Text("b"), CALL, Text(""), Text("c")]) == (
-        Text("ab"),
-        CALL,
-        Text("c"),
-    )
 
 
 def test_ids_are_portable() -> None:

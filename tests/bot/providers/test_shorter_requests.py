@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from bot.errors import ModelError, RequestRefused, TooLong
+from bot.errors import TooLong
 from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Scripted, Step
-from bot.providers.shared.failures import too_long
-from bot.providers.shared.streaming import estimate_tokens, trim_oldest
+from bot.providers.shared.failures import Failures
+from bot.providers.shared.request import estimate_tokens, trim_oldest
 from bot.telemetry import Metrics
 from bot.transcript import SUMMARY_ID, Media, Message, Text, ToolCall
 from tests.bot.providers.asking import ask, model, results, user
@@ -170,10 +170,9 @@ def test_the_vendors_words_for_it_are_known(
     status: int, kind: str, words: str, window: int
 ) -> None:
     """With how much the model reads, where they say so."""
-    error = too_long("m", status, kind, words)
-    assert error is not None
+    error = Failures("m", "KEY", "").refusal(status, kind, words)
+    assert isinstance(error, TooLong)
     assert (error.apology, error.window) == ("too_long", window)
-    assert isinstance(error, RequestRefused)
 
 
 @pytest.mark.parametrize(
@@ -186,5 +185,4 @@ def test_the_vendors_words_for_it_are_known(
 )
 def test_other_refusals_are_not_for_length(status: int, kind: str, words: str) -> None:
     """They stay what they are."""
-    assert too_long("m", status, kind, words) is None
-    assert issubclass(TooLong, ModelError)
+    assert not isinstance(Failures("m", "KEY", "").refusal(status, kind, words), TooLong)

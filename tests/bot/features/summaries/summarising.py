@@ -9,7 +9,8 @@ from typing import Any
 
 from bot.features.summaries.feature import Summaries
 from bot.pipeline.services import Services
-from bot.providers.scripted import Request, Step
+from bot.providers import Request
+from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Usage, decode_summary
 from tests.bot.harness import HERE, Harness

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bot.errors import ModelError, TryAgain
 from bot.features.summaries.summarizer import Summarizer
-from bot.providers import AUTO, NONE, StopReason, TextDelta, ToolCallDelta, ToolChoice
+from bot.providers import AUTO, NONE, Request, StopReason, TextDelta, ToolCallDelta, ToolChoice
 from bot.providers.shared.request import PIECE
 from bot.telemetry import Metrics
 from bot.transcript import Media, ToolCall, TurnRecord, decode_record, encode
@@ -88,7 +88,7 @@ async def test_notes_are_written(subject: Subject) -> None:
 async def test_words_are_not_held_back(subject: Subject) -> None:
     """What has come is shown while the rest is still to come."""
     subject.begin("It is", end="stalled")
-    async with aclosing(subject.provider.stream("", [user("?")], ())) as events:
+    async with aclosing(subject.provider.stream(Request("", [user("?")]))) as events:
         async with asyncio.timeout(5):
             assert await anext(events) == TextDelta("It is")
 

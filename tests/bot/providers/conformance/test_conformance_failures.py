@@ -12,7 +12,7 @@ import traceback
 import pytest
 
 from bot.errors import ModelError, ModelUnusable, TryAgain
-from bot.providers import TextDelta
+from bot.providers import Request, TextDelta
 from bot.providers.fallback import FallbackProvider
 from bot.providers.shared.entry import Options
 from bot.telemetry import Metrics
@@ -111,7 +111,7 @@ async def test_no_text_holds_the_key_or_the_users_words(subject: Subject) -> Non
 async def test_an_interrupted_stream_runs_nothing(subject: Subject, end: str) -> None:
     """A lost connection and an error after the 200 are the same to the caller: ask again."""
     subject.begin("It is", end=end)
-    events = subject.provider.stream("", [user("?")], declared())
+    events = subject.provider.stream(Request("", [user("?")], declared()))
     assert await anext(events) == TextDelta("It is")
     with pytest.raises(TryAgain) as raised:
         await anext(events)
@@ -119,20 +119,11 @@ async def test_an_interrupted_stream_runs_nothing(subject: Subject, end: str) ->
 
 
 @pytest.mark.shows("Time limit for the first event")
-async def test_a_slow_first_token_times_out(opening: Opening) -> None:
+async def test_a_slow_first_token_times_out(subject: Subject) -> None:
     """A silent service is given up long before a slow one."""
-    async with opening(options=Options(first_token_timeout_s=0.05)) as subject:
-        subject.stall()
-        error = await failure(subject)
-    assert (type(error), error.apology) == (TryAgain, "timed_out")
-
-
-@pytest.mark.shows("Time limit for the first event")
-async def test_a_caller_with_less_patience_is_heard(subject: Subject) -> None:
-    """What is left of the time for all attempts may be less than a model usually has."""
     subject.stall()
     with pytest.raises(TryAgain) as raised:
-        await anext(subject.provider.stream("", [user("?")], (), first_token_timeout_s=0.05))
+        await anext(subject.provider.stream(Request("", [user("?")], first_token_timeout_s=0.05)))
     assert raised.value.apology == "timed_out"
 
 

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 
 from bot.providers import (
-    AUTO,
     NONE,
     Completed,
     Provider,
+    Request,
     Restarted,
     TextDelta,
     ToolCallDelta,
@@ -167,7 +167,7 @@ async def test_what_a_provider_does_besides(opening: Opening) -> None:
     """A stream may be left early, and the next request is answered all the same; a check gives the
     operator one line; closing twice is closing once."""
     async with opening("words", "words") as provider:
-        stream = provider.stream("", [user("Hello")], declared(), AUTO)
+        stream = provider.stream(Request("", [user("Hello")], declared()))
         await anext(stream)
         await stream.aclose()
         assert (await ask(provider, [user("Hello")], declared())).text

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from bot.providers import Completed, Restarted, TextDelta
+from bot.providers import Completed, Request, Restarted, TextDelta
 from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.client import Gemini
 from bot.providers.openai.client import OpenAI
@@ -73,7 +73,7 @@ async def test_an_answer_that_is_cut_is_begun_anew(
     second.say("Sunny")
     events = [
         event
-        async for event in models.stream("", [user("?")], ())
+        async for event in models.stream(Request("", [user("?")]))
         if not isinstance(event, Completed)
     ]
     assert events == [

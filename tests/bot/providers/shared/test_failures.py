@@ -91,10 +91,10 @@ def test_a_wait_is_handed_on() -> None:
 @pytest.mark.parametrize(
     ("error", "apology"),
     [
-        (FAILURES.timed_out(), "timed_out"),
-        (FAILURES.unreachable(OSError()), "model_down"),
+        (FAILURES.failed(TimeoutError()), "timed_out"),
+        (FAILURES.failed(OSError()), "model_down"),
         (FAILURES.broken_off(), "model_down"),
-        (FAILURES.unreadable(), "malformed"),
+        (FAILURES.failed(ValueError()), "malformed"),
     ],
 )
 def test_what_is_no_answer_may_be_asked_again(error: ModelError, apology: str) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tracemalloc
+from base64 import b64encode
 
 import pytest
 
-from bot.providers.shared.request import PIECE, Attachments, Body, in_base64, length_of
+from bot.providers.shared.request import PIECE, Attachments, Body, length_of
 from bot.transcript import encode
 
 MIB = 1024 * 1024
@@ -23,7 +24,7 @@ async def test_a_body_is_what_it_would_be_with_the_base64_in_it(size: int) -> No
     attachments = Attachments("model")
     words = [f"data:{attachments.stand_in(one)}" for one in (data, other, data)]
     body = attachments.body(encode({"said": words}))
-    expected = encode({"said": [f"data:{in_base64(one)}" for one in (data, other, data)]})
+    expected = encode({"said": [f"data:{b64encode(one).decode()}" for one in (data, other, data)]})
     assert await read(body) == await read(body) == expected
     assert length_of(body) == {"content-length": str(len(expected))}
 

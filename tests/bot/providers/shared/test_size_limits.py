@@ -16,11 +16,11 @@ from bot.providers.json_mode.response import GrowingReply, read
 from bot.providers.openai.response import Answer as OpenAIAnswer
 from bot.providers.scripted import Scripted, Step
 from bot.providers.shared.failures import Failures
-from bot.providers.shared.response import Calls
 from bot.providers.shared.streaming import (
     CALLS_CAP,
     STREAM_CAP,
     TEXT_CAP,
+    Calls,
     StreamTooLong,
     cap_answer,
     events_of,
@@ -262,12 +262,12 @@ def take_all(answer: OpenAIAnswer | AnthropicAnswer, events: Iterable[bytes], en
 
 
 def openai_answer(events: list[bytes]) -> None:
-    take_all(OpenAIAnswer("m", [], FAILURES, may_call=True), events, b"[DONE]")
+    take_all(OpenAIAnswer("m", FAILURES, [], may_call=True), events, b"[DONE]")
 
 
 def anthropic_answer(events: list[bytes]) -> None:
     end = encode({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
-    take_all(AnthropicAnswer("m", [], FAILURES), events, end)
+    take_all(AnthropicAnswer("m", FAILURES, []), events, end)
 
 
 def gemini_answer(events: list[bytes]) -> None:
