@@ -15,7 +15,8 @@ NUMBERED = "numbered"  # its words are followed by a number
 CANCELS = "cancels"  # messages before it are left out
 FORGETS = "forgets"  # so is all that its author has planned, and the turn leaves no history
 STOPS = "stops"  # it ends the turn under way; messages before it get no answer
-INTERPRET = "interpret"  # the command whose words are followed by two languages
+PAIRED = "languages"  # its words are followed by two languages, or behind a slash by anything
+OVERHEARD = "overheard"  # it needs no slash where people write to each other
 DIGITS = 9  # of such a number
 TRAILING = " .!。！　"
 OTHER_WIDTH = re.compile(r"[\uff01-\uffee]+")
@@ -39,6 +40,7 @@ class SpokenCommands:
         self._commands = {word: name for word, name in words.items() if name in self.names}
         self._answers = {word: name for word, name in words.items() if name not in self.names}
         self._numbered = {word: name for word, name in words.items() if kinds.get(name) == NUMBERED}
+        self._paired = {word: name for word, name in words.items() if kinds.get(name) == PAIRED}
         names = [
             pair for language in LANGUAGES for pair in texts.table("languages", language).items()
         ]
@@ -47,9 +49,14 @@ class SpokenCommands:
     def read(self, text: str) -> str | None:
         """The command that a message is; None if it is no command."""
         spoken = bare(text)
+        if command := self._commands.get(spoken):
+            return command
         words, _, number = spoken.rpartition(" ")
-        numbered = self._numbered.get(words) if number.isdecimal() else None
-        return self._commands.get(spoken) or numbered or self._with_languages(spoken)
+        if number.isdecimal() and (numbered := self._numbered.get(words)):
+            return numbered
+        word, _, rest = spoken.partition(" ")
+        paired = self._paired.get(word) if rest else None
+        return paired if paired and (word[0] == "/" or self.languages(spoken)) else None
 
     def languages(self, text: str) -> tuple[str, str] | None:
         """The codes of the two languages that stand after a command's word; None unless there are
@@ -60,16 +67,6 @@ class SpokenCommands:
             case [str(one), str(other)] if one != other:
                 return one, other
         return None
-
-    def _with_languages(self, bare: str) -> str | None:
-        """The command that is followed by two languages; behind a slash by anything."""
-        word, _, rest = bare.partition(" ")
-        is_meant = (
-            rest
-            and self._commands.get(word) == INTERPRET
-            and (word[0] == "/" or self.languages(bare))
-        )
-        return INTERPRET if is_meant else None
 
     def answer(self, text: str) -> str | None:
         """The name of the answer that a message is, for a turn that waits for one; None if it is

@@ -54,18 +54,26 @@ def add_features(given: Iterable[Path], folder: Path) -> None:
 
 def leave_out_tests(name: str, folder: Path) -> list[str]:
     """Delete the files of tests that import a feature, or name its tools, its scripts or its
-    buttons; their names."""
+    buttons, and those that import such files; the names of tests."""
     tools = ROOT / FEATURES / name / "tools.py"
     words = [rf"features\.{name}\b", rf'"{name}\.']
     if tools.is_file():
         words += re.findall(r'name: ClassVar\[str\] = ("\w+")', tools.read_text("utf-8"))
-    about = re.compile("|".join(words))
+    texts = {path: path.read_text("utf-8") for path in (folder / "tests").rglob("*.py")}
     found = []
-    for path in sorted((folder / "tests").rglob("test_*.py")):
-        if about.search(path.read_text("utf-8")):
+    while words:
+        about, words = re.compile("|".join(words)), []
+        for path in [path for path, text in texts.items() if about.search(text)]:
+            del texts[path]
             path.unlink()
-            found.append(path.relative_to(folder).as_posix())
-    return found
+            module = path.relative_to(folder).with_suffix("")
+            words.append(rf"from {re.escape('.'.join(module.parts))} import")
+            words.append(
+                rf"from {re.escape('.'.join(module.parts[:-1]))} import .*\b{module.name}\b"
+            )
+            if path.name.startswith("test_"):
+                found.append(path.relative_to(folder).as_posix())
+    return sorted(found)
 
 
 def run(folder: Path, *command: str) -> bool:

@@ -26,6 +26,7 @@ FEATURES: tuple[str, ...] = (
     "edits",
     "stop",
     "lists",
+    "choices",
     "reminders",
     "memory",
     "interpreter",

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import with_edit
 from bot.channels import InboundEvent
-from bot.commands import FORGETS, SpokenCommands
+from bot.commands import FORGETS, OVERHEARD, SpokenCommands
 from bot.pipeline.feature import ParsedEvent
 from bot.telemetry.observed import OBSERVER, EventTaken, EventUse
 from bot.transcript import Message
@@ -35,17 +35,15 @@ def parse(event: InboundEvent, commands: SpokenCommands) -> ParsedEvent:
     """Find the command in an event's text.
 
     Where people talk to each other, a word such as "reset" is none: it has to begin with a slash,
-    or end the interpreter. A pressed choice is none either, as the model has written it.
+    unless its kind is ``OVERHEARD``. A pressed choice is none either, as the model has written it.
     """
     may_be_command = event.event == "message" and not event.action
     command = commands.read(event.message.text) if may_be_command else None
-    if (
-        event.unmentioned
-        and command != "interpret_off"
-        and not event.message.text.lstrip().startswith(SLASHES)
-    ):
-        command = None
-    return ParsedEvent(event, command, commands.kinds.get(command or "", ""))
+    kind = commands.kinds.get(command or "", "")
+    is_meant = kind == OVERHEARD or event.message.text.lstrip().startswith(SLASHES)
+    if event.unmentioned and not is_meant:
+        return ParsedEvent(event, None)
+    return ParsedEvent(event, command, kind)
 
 
 @dataclass(slots=True)

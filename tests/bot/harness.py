@@ -42,7 +42,6 @@ UNLIMITED = {
     "daily_conversation_tokens": 0,
     "daily_conversation_messages": 0,
 }
-ASKING = "bot.features.summaries"
 MakeFeature = Callable[[Services], Feature]
 
 texts = cache(load)
@@ -154,7 +153,7 @@ def features_with(settings: Mapping[str, Any]) -> list[MakeFeature]:
     """The features without those that ask the model by themselves, which would take its next
     step."""
     features = load_features(lambda config: config.model_construct(**{**UNLIMITED, **settings}))
-    return [one for one in features if not one.__module__.startswith(ASKING)]
+    return [one for one in features if "history_grown" not in vars(one)]
 
 
 def process_later(_conversation: str, _author: str) -> None:

@@ -18,6 +18,7 @@ from bot.agent.hooks import Hook, Intervention
 from bot.agent.loop import Agent
 from bot.channels import Channel, Host
 from bot.commands import SpokenCommands
+from bot.features.choices.tools import OfferChoices
 from bot.features.memory.tools import Remember
 from bot.features.registry import load_features
 from bot.features.reminders.tools import SetReminder
@@ -38,7 +39,6 @@ from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.wttr import WttrFake
 from tests.project import ROOT
 from tests.toolset.contexts import only_wttr
-from toolset.choices import OfferChoices
 from toolset.create_image import CreateImage, CreateImageConfig
 from toolset.tool import Tool, ToolContext, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 from bot.channels import Host
 from bot.channels.slack.channel import Slack
+from bot.features.choices.tools import OfferChoices
 from bot.features.memory.tools import Remember
 from bot.features.reminders.tools import SetReminder
 from bot.texts import LANGUAGES, load
@@ -23,7 +24,6 @@ from tests.fakes.slack_rules import JSON
 from tests.fakes.slack_streams import is_own
 from tests.fakes.slack_views import read_view
 from tests.waiting import until
-from toolset.choices import OfferChoices
 from toolset.create_image import CreateImage
 from toolset.weather import GetWeather
 

@@ -14,6 +14,7 @@ from bot.agent.loop import Agent
 from bot.agent.provenance import Provenance
 from bot.agent.turn import Turn
 from bot.channels import InboundEvent, Take
+from bot.features.choices.tools import OfferChoices
 from bot.features.lists.tools import AddToList, ShowList
 from bot.file_types import TEXT
 from bot.providers.scripted import Step
@@ -33,7 +34,6 @@ from tests.bot.harness import Harness, Mailbox
 from tests.fakes.pages import HostileSite
 from tests.fakes.tools import ANY_OBJECT, Echo
 from tests.injections.obeying import texts_in
-from toolset.choices import OfferChoices
 from toolset.read_web_page import ReadWebPage
 from toolset.tool import EVERY, ToolContext, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap

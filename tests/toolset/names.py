@@ -23,7 +23,6 @@ ALWAYS_ON = [
     "get_news",
     "get_warnings",
     "get_weather",
-    "offer_choices",
     "read_web_page",
     "wikipedia",
     *OF_FEATURES,

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.toolset.contexts import context
-from toolset.choices import OfferChoices
 from toolset.shown import (
     LONGEST_CHOICE,
     LONGEST_LABEL,
@@ -19,7 +15,6 @@ from toolset.shown import (
     bounded_card,
     bounded_choices,
 )
-from toolset.tool import ToolOutcome, ValidatedTool, read_schemas
 
 
 def test_a_card_is_cut_at_its_limits() -> None:
@@ -62,27 +57,3 @@ def test_a_card_without_words_is_none(card: Card | None) -> None:
 def test_choices_are_few_and_different(offered: list[str], stored: tuple[str, ...]) -> None:
     """At least two, at most four, none of them a command."""
     assert bounded_choices(offered) == stored
-
-
-async def offer(**arguments: Any) -> ToolOutcome:
-    """Call the tool between its schemas."""
-    return await ValidatedTool(OfferChoices(), *read_schemas("offer_choices")).call(
-        arguments, context()
-    )
-
-
-async def test_the_model_offers_choices() -> None:
-    """It reads where they are, and people see them."""
-    outcome = await offer(choices=["Today", "Tomorrow"])
-    assert outcome.choices == ("Today", "Tomorrow")
-    assert outcome.response["shown"].startswith("below your answer")
-
-
-@pytest.mark.parametrize(
-    "choices", [["Today"], ["Today", "Today"], ["a", " "], ["a"] * 5, ["a", "b" * 21], "ab"]
-)
-async def test_what_is_no_choice_is_refused(choices: object) -> None:
-    """Too few, too many, too long, or without words."""
-    outcome = await offer(choices=choices)
-    assert outcome.response["error"].startswith("invalid parameters")
-    assert outcome.choices == ()

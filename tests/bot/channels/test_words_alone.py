@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.channels import InboundEvent
+from bot.features.choices.tools import OfferChoices
 from bot.features.polls.tools import StartPoll
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -10,7 +11,6 @@ from bot.transcript import Author, Message, Text, ToolCall
 from tests.bot.channels.post_box import ROOM, PostBox
 from tests.bot.harness import WRITTEN_AT, Harness
 from tests.fakes.tools import ANY_OBJECT, Launch
-from toolset.choices import OfferChoices
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
