@@ -58,7 +58,7 @@ def leave_out_tests(name: str, folder: Path) -> list[str]:
     tools = ROOT / FEATURES / name / "tools.py"
     words = [rf"features\.{name}\b", rf'"{name}\.']
     if tools.is_file():
-        words += re.findall(r'name: ClassVar\[str\] = ("\w+")', tools.read_text("utf-8"))
+        words += re.findall(r'(?m)^    name = ("\w+")', tools.read_text("utf-8"))
     texts = {path: path.read_text("utf-8") for path in (folder / "tests").rglob("*.py")}
     found = []
     while words:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, ClassVar
+from typing import Any
 
 from bot.features.lists.store import StoredItem
 from bot.features.lists.tool_lists import ToolLists
 from toolset.shown import MOST_ROWS, Card, Shown
-from toolset.titles import Words, words_in
-from toolset.tool import Risk, Tool, ToolContext, ToolError
+from toolset.titles import words, words_in
+from toolset.tool import Tool, ToolContext, ToolError
 
 NOWHERE = "there are no lists here"
 MORE = {"en": "{more} more", "ja": "ほか{more}件"}
@@ -20,14 +20,14 @@ MORE = {"en": "{more} more", "ja": "ほか{more}件"}
 class AddToList(Tool):
     """A repeated call adds nothing twice."""
 
-    name: ClassVar[str] = "add_to_list"
-    description: ClassVar[str] = (
+    name = "add_to_list"
+    description = (
         "Adds items to a list that everybody in this chat shares. Use it for shopping, things to "
         "do, to pack. A new name begins a new list."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "Add to a list", "ja": "リストに追加"}
-    writes: ClassVar[bool] = True
+    risk = "low"
+    titles = words(en="Add to a list", ja="リストに追加")
+    writes = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
         """Add the items.
@@ -46,14 +46,14 @@ class AddToList(Tool):
 class ShowList(Tool):
     """A list that nobody has begun has no items."""
 
-    name: ClassVar[str] = "show_list"
-    description: ClassVar[str] = (
+    name = "show_list"
+    description = (
         "Shows a list of this chat. Use it when asked, and before tick, which needs the numbers "
         "of items. A wrong name tells the others."
     )
-    risk: ClassVar[Risk] = "low"
-    needs_conversation: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "Show a list", "ja": "リストを表示"}
+    risk = "low"
+    needs_conversation = True
+    titles = words(en="Show a list", ja="リストを表示")
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
         """Read the list.
@@ -74,14 +74,14 @@ class ShowList(Tool):
 class Tick(Tool):
     """Ticking twice is ticking once."""
 
-    name: ClassVar[str] = "tick"
-    description: ClassVar[str] = (
+    name = "tick"
+    description = (
         "Marks items of a list as done, or as open again. Use it when something is bought, "
         "finished or no longer needed."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "Tick off a list", "ja": "リストの項目に印を付ける"}
-    writes: ClassVar[bool] = True
+    risk = "low"
+    titles = words(en="Tick off a list", ja="リストの項目に印を付ける")
+    writes = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
         """Mark the items.

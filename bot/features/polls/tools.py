@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from bot.features.polls.tool_polls import ToolPolls
-from toolset.titles import Words
-from toolset.tool import Risk, Tool, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 
 NOWHERE = (
     "no poll can be started here: only one person sees this answer, or it is not known who asks"
@@ -16,15 +16,15 @@ NOWHERE = (
 class StartPoll(Tool):
     """A repeated call starts no second poll."""
 
-    name: ClassVar[str] = "start_poll"
-    description: ClassVar[str] = (
+    name = "start_poll"
+    description = (
         "Starts a poll: everybody here votes by buttons. Use it when somebody wants a vote, or "
         "people have to choose a date, a place or the like. It is shown below your answer: write "
         "one short sentence and do not repeat it."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "Start a poll", "ja": "投票を始める"}
-    writes: ClassVar[bool] = True
+    risk = "low"
+    titles = words(en="Start a poll", ja="投票を始める")
+    writes = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Start the poll.

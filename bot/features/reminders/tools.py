@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import Any, ClassVar, cast
+from typing import Any, cast
 from zoneinfo import ZoneInfo
 
 from bot.features.reminders.personal import PersonalReminders
 from bot.features.reminders.recurrence import BadRuleError, is_hourly, next_time
 from bot.features.reminders.reminder import Reminder
-from toolset.titles import Words
-from toolset.tool import Risk, Tool, ToolContext, ToolError
+from toolset.titles import words
+from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.text import one_line
 
 FARTHEST = timedelta(days=2 * 366)
@@ -39,16 +39,16 @@ def _now() -> datetime:
 class SetReminder(Tool):
     """Keeps a reminder or a routine."""
 
-    name: ClassVar[str] = "set_reminder"
-    description: ClassVar[str] = (
+    name = "set_reminder"
+    description = (
         "Sets a reminder (a text shown later) or, with `routine`, a task that you carry out later "
         "with your tools. Use it whenever the user wants to be reminded, woken up, or told "
         "something regularly. Give either `at` or `in`. Confirm with the time in the result."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "Set a reminder", "ja": "リマインダーを設定"}
-    writes: ClassVar[bool] = True
-    timeout_s: ClassVar[float] = 15  # LINE's SDK may be loaded first, to read the quota
+    risk = "low"
+    titles = words(en="Set a reminder", ja="リマインダーを設定")
+    writes = True
+    timeout_s = 15  # LINE's SDK may be loaded first, to read the quota
 
     def __init__(self, now: Callable[[], datetime] = _now) -> None:
         self._now = now
@@ -85,15 +85,15 @@ class SetReminder(Tool):
 class ListReminders(Tool):
     """Lists them."""
 
-    name: ClassVar[str] = "list_reminders"
-    description: ClassVar[str] = (
+    name = "list_reminders"
+    description = (
         "Lists the user's reminders and routines here. Use it when asked, and before "
         "cancel_reminder. `rests`: it failed too often and does not come again."
     )
-    risk: ClassVar[Risk] = "low"
-    needs_conversation: ClassVar[bool] = True
-    titles: ClassVar[Words] = {"en": "List reminders", "ja": "リマインダー一覧"}
-    timeout_s: ClassVar[float] = 5
+    risk = "low"
+    needs_conversation = True
+    titles = words(en="List reminders", ja="リマインダー一覧")
+    timeout_s = 5
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """All of the user's, the next first."""
@@ -103,15 +103,15 @@ class ListReminders(Tool):
 class CancelReminder(Tool):
     """Deletes one."""
 
-    name: ClassVar[str] = "cancel_reminder"
-    description: ClassVar[str] = (
+    name = "cancel_reminder"
+    description = (
         "Cancels a reminder or routine of the user. Use it when one is no longer wanted; to "
         "change one, cancel it and set a new one."
     )
-    risk: ClassVar[Risk] = "low"
-    titles: ClassVar[Words] = {"en": "Cancel a reminder", "ja": "リマインダーを取り消す"}
-    writes: ClassVar[bool] = True
-    timeout_s: ClassVar[float] = 5
+    risk = "low"
+    titles = words(en="Cancel a reminder", ja="リマインダーを取り消す")
+    writes = True
+    timeout_s = 5
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Delete it.
@@ -130,10 +130,10 @@ def _visible(text: str) -> str:
     Raises:
         ToolError: nothing is left.
     """
-    words = one_line(text, JOINER)
-    if not words.strip(JOINER + " "):
+    line = one_line(text, JOINER)
+    if not line.strip(JOINER + " "):
         raise ToolError("invalid parameters: text is empty")
-    return words
+    return line
 
 
 def _reminders(context: ToolContext) -> PersonalReminders:
