@@ -27,12 +27,12 @@ from benchmarks.measure import compare, process
 from benchmarks.task import PARAMETERS, RESPONSE, SYSTEM, Turn
 from bot import log
 from bot.agent.loop import Agent
-from bot.channels import InboundEvent
+from bot.channels import Channel, InboundEvent
 from bot.channels.console.channel import Console, Reads
-from bot.commands import SpokenCommands
 from bot.pipeline.accept import Intake
 from bot.pipeline.history import read_history
-from bot.pipeline.runner import build
+from bot.pipeline.runner import ConversationRunner
+from bot.pipeline.services import make_services
 from bot.providers.fallback import FallbackProvider
 from bot.providers.gemini.client import Gemini
 from bot.store import open_store
@@ -48,10 +48,6 @@ MODEL = "gemini-2.5-flash"
 TURNS, ROUNDS = 50, 7
 
 
-def process_later(_conversation: str, _author: str) -> None:
-    """The benchmark processes by itself."""
-
-
 @asynccontextmanager
 async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
     """Kaiwa, from accept to delivery."""
@@ -63,10 +59,13 @@ async def kaiwa(base_url: str) -> AsyncIterator[Turn]:
             tools = ToolMap([ValidatedTool(Noop("noop"), PARAMETERS, RESPONSE)])  # type: ignore[arg-type]
             agent = Agent(provider, tools, SYSTEM, metrics)
             texts = load()
-            intake = Intake(store, process_later, SpokenCommands(texts), metrics)
+            channels = dict[str, Channel]()
+            services = make_services(store, agent, channels, texts, metrics)
+            intake = Intake(services)
             reads = Reads(partial(read_history, store))
             console = Console(intake, store.live, reads, texts, "en", LocalUploads())
-            runner = build(store, agent, {"console": console}, texts, metrics)
+            channels["console"] = console
+            runner = ConversationRunner(services, agent)
 
             numbers = count()
 

@@ -37,18 +37,26 @@ from bot.channels.registry import (
     open_to_everybody,
 )
 from bot.checks import CheckResult
+from bot.clock import Days
 from bot.errors import SettingsError, StoreUnavailable
 from bot.features.registry import load_features
 from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
 from bot.pipeline.accept import Intake, Refusals
-from bot.pipeline.alerts import Alerts
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import read_history
 from bot.pipeline.journal import read_open_card
-from bot.pipeline.runner import ConversationRunner, build
-from bot.pipeline.services import NO_LIMITS, ConversationSettings, Features, FindModel, Start
+from bot.pipeline.runner import ConversationRunner
+from bot.pipeline.services import (
+    NO_LIMITS,
+    ConversationSettings,
+    Defaults,
+    Features,
+    FindModel,
+    Start,
+    make_services,
+)
 from bot.pipeline.services import Services as ConversationServices
 from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
 from bot.providers import Provider
@@ -101,7 +109,6 @@ class Runtime:
 
     Attributes:
         files: of tool calls.
-        store_full: alerts the operator.
     """
 
     store: Store
@@ -111,7 +118,6 @@ class Runtime:
     channels: Mapping[str, Channel]
     conversations: ConversationRunner
     files: SignedFiles
-    store_full: Callable[[str], Awaitable[None]]
 
 
 @asynccontextmanager
@@ -237,34 +243,38 @@ async def open_runtime(
         registry: all channels that exist.
     """
     settings, store, texts = services.settings, services.store, services.texts
-    options = ConversationSettings.of(settings)
     channels: dict[str, Channel] = {}
-    alerts = Alerts(store, texts, options.days, settings.language, settings.alert_to)
     signed = SignedFiles(store.files, settings.secret_key, settings.public_url)
-    parts = store, services.agent, MappingProxyType(channels), texts, services.metrics, options
-    runner = build(
+    parts = (
+        store,
+        services.agent,
+        MappingProxyType(channels),
+        texts,
+        services.metrics,
+        _options(settings),
+    )
+    conversations = make_services(
         *parts,
-        alerts=alerts,
         models=services.models,
         other_models=services.other_models,
         start=start,
         features=load_features(partial(config_beside, settings=settings)),
     )
+    runner = ConversationRunner(conversations, services.agent)
     if not only_console:
-        check_limits(settings, runner.services.features, registry)
-    intake = _intake(runner.services)
+        check_limits(settings, conversations.features, registry)
+    intake, alerts = Intake(conversations), conversations.alerts
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
-    console = _console(services, refusals, signed, runner.services.features)
+    console = _console(services, refusals, signed, conversations.features)
     channels[console.name] = console
     async with AsyncExitStack() as stack:
         if not only_console:
-            host = _host(services, refusals, alerts, signed, runner.services, listens=listens)
+            host = _host(services, refusals, signed, conversations, listens=listens)
             channels |= await stack.enter_async_context(open_channels(settings, host, registry))
             alerts.connect(channels)
-        await stack.enter_async_context(aclosing(runner.services.features))
+        await stack.enter_async_context(aclosing(conversations.features))
         if works:
-            await stack.enter_async_context(runner.cancellations.listen())
-        store_full = partial(alerts.notice, "store_full")
+            await stack.enter_async_context(runner.interrupts.listen())
         yield Runtime(
             store,
             intake,
@@ -273,18 +283,13 @@ async def open_runtime(
             channels=channels,
             conversations=runner,
             files=signed,
-            store_full=store_full,
         )
 
 
-def _intake(conversations: ConversationServices) -> Intake:
-    return Intake(
-        conversations.store,
-        conversations.start,
-        conversations.commands,
-        conversations.metrics,
-        conversations.features,
-    )
+def _options(settings: Settings) -> ConversationSettings:
+    zone = settings.timezone
+    defaults = Defaults(settings.language, zone, settings.bot_name, settings.history_days)
+    return ConversationSettings(defaults, settings.history_tokens, Days(zone), settings.alert_to)
 
 
 def _console(
@@ -293,10 +298,8 @@ def _console(
     store = services.store
 
     async def read_cards(conversation: str, messages: Sequence[Message]) -> list[ButtonCard]:
-        shown, waits = await asyncio.gather(
-            features.each(Feature.cards, conversation, messages),
-            read_open_card(store, conversation),
-        )
+        asked = features.each(Feature.cards, conversation, messages)
+        shown, waits = await asyncio.gather(asked, read_open_card(store, conversation))
         return [*chain(*shown), *([waits] if waits else [])]
 
     reads = Reads(
@@ -313,7 +316,6 @@ def _console(
 def _host(
     services: ProcessServices,
     accept: Accept,
-    alerts: Alerts,
     signed: SignedFiles,
     conversations: ConversationServices,
     *,
@@ -329,7 +331,7 @@ def _host(
         texts=services.texts,
         language=settings.language,
         bot_name=settings.bot_name,
-        notify=alerts.notice,
+        notify=conversations.alerts.notice,
         tool_commands=services.tools.commands,
         listens=listening if listens else None,
         files=signed,

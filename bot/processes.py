@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -146,7 +147,11 @@ def _services_of_features(runtime: Runtime) -> list[Service]:
 
 def _upkeep(runtime: Runtime) -> list[Service]:
     """What runs beside a worker."""
-    return [Evictor(runtime.store, runtime.store_full).run, *_services_of_features(runtime)]
+    alerts = runtime.conversations.services.alerts
+    return [
+        Evictor(runtime.store, partial(alerts.notice, "store_full")).run,
+        *_services_of_features(runtime),
+    ]
 
 
 def _begin_collections() -> None:

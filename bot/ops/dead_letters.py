@@ -10,7 +10,7 @@ from msgspec import DecodeError, Struct
 
 from bot.checks import CheckResult, ago
 from bot.errors import BadInput
-from bot.pipeline.deliver import decode_delivery, reset_attempts
+from bot.pipeline.deliveries import decode_delivery, reset_attempts
 from bot.pipeline.journal import decode_event
 from bot.store import DeadLetter, DeadLetters, Store
 from bot.terminal import printable

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from bot.channels import STOP, Accept, InboundEvent
 from bot.clock import now_ms
-from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.pipeline.feature import Feature, ParsedEvent
 from bot.pipeline.interrupts import TOPIC, Interrupt
@@ -21,8 +20,8 @@ from bot.pipeline.select import (
     LEFT_OUT,
     parse,
 )
-from bot.pipeline.services import NO_FEATURES, Features, Start
-from bot.store import ANSWER_S, ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, Store, translate_errors
+from bot.pipeline.services import Services
+from bot.store import ANSWER_S, ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, translate_errors
 from bot.telemetry import Metrics
 from bot.transcript import Message, Part, Text, channel_of, encode
 
@@ -38,26 +37,16 @@ PAUSE_S = 60.0  # between two log lines of refusals for one cause
 class Intake:
     """Accepts messages of every channel (``bot.channels.Accept``).
 
-    Args:
-        start: called with a conversation that is due, so that it need not wait for a worker's
-            sweep, and with the id of the person who waits for an answer, empty if nobody does.
-        features: take presses, unless a turn is to read them, and messages that do not call the
-            bot.
+    Attributes:
+        closed: accept nothing more, as the process ends.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        start: Start,
-        commands: SpokenCommands,
-        metrics: Metrics,
-        features: Features = NO_FEATURES,
-    ) -> None:
-        self._store = store
-        self._commands = commands
-        self._start = start
-        self._metrics = metrics
-        self._features = features
+    def __init__(self, services: Services) -> None:
+        self._store = services.store
+        self._commands = services.commands
+        self._start = services.start
+        self._metrics = services.metrics
+        self._features = services.features
         self.closed = False
 
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:

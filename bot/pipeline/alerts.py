@@ -55,6 +55,12 @@ class Alerts:
         """Send alerts through the operator's channel from now on, if it is one of these."""
         self._channel = channels.get(self._platform)
 
+    async def notice_failure(self, apology: str, cause: str) -> None:
+        """Send an alert of the failure behind an apology, if only the operator can fix it. Never
+        raises."""
+        if apology in ALARMING:
+            await self.notice(ALARMING[apology], cause)
+
     async def notice(self, cause: str, detail: str = "", *, platform: str = "") -> None:
         """Send an alert, unless its cause had one today. Never raises.
 

@@ -1,17 +1,14 @@
-"""The outbox relay sends deliveries in order: pending → attempting → delivered or dead letter. Here
-are also those that have not arrived yet, and those that delete what was sent."""
+"""The outbox relay sends deliveries in order: pending → attempting → delivered or dead letter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partial
 from typing import NamedTuple
 
 import structlog
-from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import ButtonCard, Delivery, Reply
+from bot.channels import ButtonCard, Delivery
 from bot.errors import (
     DeliverInParts,
     DeliverLater,
@@ -21,10 +18,11 @@ from bot.errors import (
     StoreUnavailable,
     TokenRefused,
 )
+from bot.pipeline.deliveries import decode_delivery, read_held
 from bot.pipeline.feature import Feature, rejected
 from bot.pipeline.journal import DECIDED, read_open_card
 from bot.pipeline.services import Services
-from bot.store import RELEASED, Lease, Store
+from bot.store import RELEASED, Lease
 from bot.store.keys import Entry
 from bot.store.leases import Renewals
 from bot.telemetry import Span, span
@@ -43,9 +41,6 @@ UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked"
 TOO_MANY_HELD = "its asker has not fetched it, and newer ones took its place"
 TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
-# One turn has at most so many: the pieces of its answer, files and a poll.
-MOST_DELIVERIES = 16
-decode_delivery = Decoder(Delivery).decode
 
 
 class Progress(NamedTuple):
@@ -318,76 +313,3 @@ def _is_last(delivery: Delivery, later: DeliverLater) -> bool:
         not isinstance(later, TokenRefused)
         and delivery.attempts - delivery.refusals >= MAX_ATTEMPTS
     )
-
-
-def reset_attempts(raw: bytes) -> bytes:
-    """A dead letter's delivery for a new round of attempts; its attempt count still marks it as a
-    repetition.
-
-    Raises:
-        DecodeError: it cannot be read.
-    """
-    delivery = decode_delivery(raw)
-    return encode(
-        replace(delivery, refusals=delivery.attempts, refused_since=0, not_before=0, failures=0)
-    )
-
-
-class Undelivered(NamedTuple):
-    """A delivery in the outbox, or one that is held, and the stored bytes that identify it."""
-
-    raw: bytes
-    delivery: Delivery
-
-
-async def read_stored(store: Store, conversation: str) -> list[bytes]:
-    """The deliveries of the outbox and the held ones, each oldest first."""
-    return [*await store.outbox.read(conversation), *await store.outbox.kept(conversation)]
-
-
-async def read_undelivered(store: Store, conversation: str) -> list[Undelivered]:
-    """Those of them that can be read."""
-    return _readable(await read_stored(store, conversation))
-
-
-async def read_outbox(store: Store, conversation: str) -> list[Delivery]:
-    """Those of the outbox that can be read, oldest first."""
-    return [one.delivery for one in _readable(await store.outbox.read(conversation))]
-
-
-async def read_held(store: Store, conversation: str, asker: str) -> list[Undelivered]:
-    """The held deliveries to a person, oldest first."""
-    held = _readable(await store.outbox.kept(conversation))
-    return [one for one in held if one.delivery.asker == asker]
-
-
-def _readable(stored: Iterable[bytes]) -> list[Undelivered]:
-    found = []
-    for raw in stored:
-        try:
-            found.append(Undelivered(raw, decode_delivery(raw)))
-        except UNREADABLE:
-            continue  # of the outbox, the relay deals with it
-    return found
-
-
-def deletions_of(answers: Iterable[Delivery]) -> list[Delivery]:
-    """For each turn the delivery that deletes what has been shown of these answers."""
-    addresses: dict[str, str] = {}
-    for one in answers:
-        if one.answers:
-            addresses.setdefault(one.turn_id, one.address)
-    return [deletion_of(turn_id, address) for turn_id, address in addresses.items()]
-
-
-def deletion_of(turn_id: str, address: str, deliveries: int = MOST_DELIVERIES) -> Delivery:
-    """The delivery that deletes what a turn has shown: its stream, and the messages of so many
-    deliveries."""
-    ids = tuple(f"{turn_id}_{number}" for number in range(1, deliveries + 1))
-    nothing = empty_reply(turn_id)
-    return Delivery(f"{turn_id}_back", turn_id, nothing, address, deletes=ids)
-
-
-def empty_reply(turn_id: str) -> Reply:
-    """The reply of a delivery that deletes what a turn has shown."""
-    return Reply("", replaces=turn_id, keep="until_refused")

@@ -68,9 +68,14 @@ class ParsedEvent(NamedTuple):
         return self.event.action == STOP or self.kind == STOPS
 
     @property
+    def forgets(self) -> bool:
+        """Whether it leaves out all that its author has planned too, and no history."""
+        return self.kind == FORGETS
+
+    @property
     def cancels(self) -> bool:
         """Whether it leaves out the messages before it."""
-        return self.kind in (CANCELS, FORGETS)
+        return self.forgets or self.kind == CANCELS
 
 
 MakeStore = Callable[[TurnRequest], Any]

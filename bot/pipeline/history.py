@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import structlog
 from msgspec.structs import replace
 
-from bot.pipeline.feature import Feature
-from bot.pipeline.services import Services
-from bot.providers import TOKEN_BYTES
+from bot.clock import now_ms
+from bot.providers import TOKEN_BYTES, Provider
 from bot.store import Lease, Store, StoredHistory
 from bot.store.keys import HISTORY_BYTES
 from bot.transcript import (
@@ -29,6 +28,7 @@ from bot.transcript import (
     decode_record,
     decode_summary,
     encode,
+    new_id,
 )
 
 log = structlog.stdlib.get_logger(__name__)
@@ -69,14 +69,17 @@ class HistoryWindow:
 
     Args:
         tokens: of the history in a request, at most.
+
+    Attributes:
+        grown: conversations whose turns nearly fill a request, each with the bytes that these may
+            have.
     """
 
-    def __init__(self, services: Services, tokens: int) -> None:
-        self._store = services.store
-        self._provider = services.provider
-        self._features = services.features
+    def __init__(self, store: Store, provider: Provider, tokens: int) -> None:
+        self._store = store
+        self._provider = provider
         self._tokens = tokens
-        self._grown: set[str] = set()  # conversations of which the last ``load`` found much
+        self.grown: dict[str, int] = {}
 
     async def load(self, conversation: str, stored: StoredHistory | None = None) -> list[Message]:
         """The summary as a message, then the newest turns that fit.
@@ -88,27 +91,16 @@ class HistoryWindow:
             StoreUnavailable: the store does not answer.
         """
         turns = read_turns(stored or await self._store.history.recall(conversation, READ_TURNS))
-        since, size = turns.since, self._bytes
+        since, window = turns.since, self._provider.window
+        size = TOKEN_BYTES * (min(self._tokens, window // 2) if window else self._tokens)
         if len(since) > READ_TURNS * FULL or sum(len(entry) for entry, _ in since) > size * FULL:
-            self._grown.add(conversation)
+            self.grown[conversation] = size
         summary = cut_summary(turns.summary.text, size) if turns.summary else ""
         number = fitting(reversed(since), size - len(summary.encode()))
         messages = messages_of(since[len(since) - number :])
         if turns.summary:
             messages.insert(0, _summary_message(summary, turns.summary.at))
         return messages
-
-    def tell_if_grown(self, conversation: str) -> None:
-        """Tell features, as no turn waits any more, that the turns nearly fill a request."""
-        if conversation in self._grown:
-            self._grown.discard(conversation)
-            for note in self._features.hooks(Feature.history_grown):
-                note(conversation, self._bytes)
-
-    @property
-    def _bytes(self) -> int:
-        window = self._provider.window
-        return TOKEN_BYTES * (min(self._tokens, window // 2) if window else self._tokens)
 
 
 def cut_summary(text: str, size: int) -> str:
@@ -206,6 +198,11 @@ def _read_summary(data: bytes) -> Summary | None:
     except UNREADABLE as error:
         log.error("history.summary_unreadable", cause=type(error).__name__)
         return None
+
+
+def own_message(text: str) -> Message:
+    """A sentence of the catalogue as a message of the history."""
+    return Message(new_id("msg"), "model", (Text(text),), now_ms())
 
 
 def encode_turn(record: TurnRecord) -> bytes:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -13,10 +15,10 @@ import structlog
 from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate, apply_changes
-from bot.channels import InboundEvent
+from bot.channels import Channel, InboundEvent
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
-from bot.pipeline.deliver import read_undelivered
+from bot.pipeline.deliveries import read_undelivered
 from bot.pipeline.feature import Feature, ParsedEvent
 from bot.pipeline.history import rewrite
 from bot.pipeline.journal import newest_address, read_event
@@ -29,7 +31,7 @@ from bot.pipeline.select import (
 )
 from bot.pipeline.services import Services
 from bot.safe_text.names import safe_name
-from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, Lease, entry_of
+from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, JournalledTurn, Lease, entry_of
 from bot.store.keys import DAY_S, person_of
 from bot.transcript import Message, channel_of
 
@@ -41,6 +43,26 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 MOST_CHANGES = 10
 
 HOUR_S = 3_600
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One attempt at a turn.
+
+    Attributes:
+        quietly: show nothing of the answer before it is delivered.
+        history_changed: since the turn began.
+        begun_at: ``time.monotonic()`` of the attempt.
+    """
+
+    lease: Lease
+    channel: Channel
+    journalled: JournalledTurn
+    inbound: InboundMessages
+    quietly: bool
+    history_changed: bool = False
+    begun_at: float = field(default_factory=time.monotonic)
+
 
 # An entry of the inbox, and its content.
 WaitingEvent = tuple[InboxEntry, ParsedEvent]
@@ -129,24 +151,25 @@ class InboundMessages:
             joined = await self._join_changes()
         else:
             joined = await wait_for_albums(await self._join_admitted(), self._join_admitted)
-        return await self.join(watcher, joined) if joined else TurnUpdate()
+        events = [one.event for one in joined]
+        return await self.join(watcher, events) if joined else TurnUpdate()
 
-    async def join(self, watcher: Watcher, batch: Sequence[ParsedEvent]) -> TurnUpdate:
+    async def join(self, watcher: Watcher, events: Sequence[InboundEvent]) -> TurnUpdate:
         """Make events that the journal has part of the turn: messages, and changes to earlier
         messages.
 
         Raises:
             LeaseLost: another process has the turn.
         """
-        found = triage(batch)
-        await self.change_history([one.event for one in batch], found.edited)
-        new = found.superseded + [event for _, event in found.commands] + found.messages
+        found = triage(parse(event, self._services.commands) for event in events)
+        await self.change_history(events, found.edited)
+        new = found.superseded + [one.event for one in found.commands] + found.messages
         messages: tuple[Message, ...] = ()
         if new:
             await watcher.show(Joined(tuple(event.message.id for event in new)))
             messages = await self.receive(new, is_new=False)
         else:
-            self._note([one.event for one in batch])
+            self._note(events)
         return TurnUpdate(messages, found.edited, found.stopped)
 
     async def change_history(

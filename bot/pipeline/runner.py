@@ -4,44 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import structlog
 
 from bot.agent.loop import Agent
-from bot.channels import Channel
-from bot.commands import SpokenCommands
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable, TurnParked
-from bot.pipeline.alerts import Alerts
+from bot.pipeline.answer import Answerer
 from bot.pipeline.deliver import OutboxRelay, Progress
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import READ_TURNS, HistoryWindow
 from bot.pipeline.interrupts import RunningTurns
-from bot.pipeline.services import (
-    NO_DECISIONS,
-    ConversationSettings,
-    Features,
-    FindModel,
-    Services,
-    Start,
-)
+from bot.pipeline.services import NO_DECISIONS, Services
 from bot.pipeline.turn import TurnRunner
-from bot.providers import Provider
-from bot.store import JournalledTurn, Lease, Opened, Store
+from bot.store import JournalledTurn, Lease, Opened
 from bot.store.leases import Renewals
-from bot.telemetry import Metrics
-from bot.texts import Texts
 from bot.transcript import new_id
-from toolset.tool_map import ToolMap
 
 log = structlog.stdlib.get_logger(__name__)
 
 WHOLE_INBOX = 1_000_000_000  # entries
-DEFAULT = ConversationSettings()
-NO_OTHERS: Mapping[str, Provider] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +45,25 @@ class NextWakeup:
 class ConversationRunner:
     """Processes conversations, each under its lease, any number at once.
 
+    Raises:
+        SettingsError: a tool acts, and no feature decides about calls.
+
     Attributes:
         closing: begin no new turn; another process goes on with what waits.
     """
 
-    def __init__(
-        self,
-        services: Services,
-        turns: TurnRunner,
-        window: HistoryWindow,
-        cancellations: RunningTurns,
-    ) -> None:
+    def __init__(self, services: Services, agent: Agent) -> None:
+        acting = [name for name, tool in agent.tools.items() if tool.definition.risk == "high"]
+        if acting and services.features.decisions is NO_DECISIONS:
+            # Nobody would be asked; tools that come later are never called.
+            fix = "switch them off, or list one that does in bot/features/registry.py"
+            raise SettingsError("tools", f"{', '.join(acting)} act, and no feature decides; {fix}")
         self.services = services
-        self.window = window
-        self.cancellations = cancellations
+        self.window = HistoryWindow(services.store, agent.provider, services.history_tokens)
+        self.interrupts = RunningTurns(services.store)
         self.closing = False
         self._store = services.store
-        self._turns = turns
+        self._turns = TurnRunner(services, Answerer(services, agent, self.window, self.interrupts))
         self._renewals = Renewals(services.store.leases)
         self._relay = OutboxRelay(services, self._renewals)
 
@@ -161,8 +146,9 @@ class ConversationRunner:
                     return NextWakeup(taken, WHOLE_INBOX, at_once)
                 progress = await self._relay.deliver_first(lease, taken)
                 journalled = await self._begin(lease, progress)
-        if not self.closing:
-            self.window.tell_if_grown(lease.conversation)
+        if not self.closing and (size := self.window.grown.pop(lease.conversation, 0)):
+            for note in self.services.features.hooks(Feature.history_grown):
+                note(lease.conversation, size)
         # When closing, a turn may still wait in its journal, and the store knows when to go on with
         # it.
         return (
@@ -173,69 +159,3 @@ class ConversationRunner:
         if self.closing or progress.released:
             return None
         return await self._store.journal.begin(lease, new_id("turn"), READ_TURNS)
-
-
-def leave_to_workers(conversation: str, author: str) -> None:
-    """Leave what is due to the workers of other processes (``Start``)."""
-
-
-def build(
-    store: Store,
-    agent: Agent,
-    channels: Mapping[str, Channel],
-    texts: Texts,
-    metrics: Metrics,
-    options: ConversationSettings = DEFAULT,
-    *,
-    alerts: Alerts | None = None,
-    models: FindModel | None = None,
-    other_models: Mapping[str, Provider] = NO_OTHERS,
-    start: Start = leave_to_workers,
-    features: Iterable[Callable[[Services], Feature]] = (),
-) -> ConversationRunner:
-    """The services of all conversations.
-
-    Args:
-        channels: all channels that are on, by name.
-        alerts: given where channels raise alerts too.
-        models: None: whatever a feature names, there is the agent's.
-        other_models: see ``Services``.
-        start: tells this process's worker of a conversation that is due.
-        features: are made in this order.
-
-    Raises:
-        SettingsError: a tool acts, and no feature decides about calls.
-    """
-    language, days = options.defaults.language, options.days
-    alerts = alerts or Alerts(store, texts, days, language, options.alert_to)
-    alerts.connect(channels)
-    services = Services(
-        store=store,
-        provider=agent.provider,
-        channels=channels,
-        texts=texts,
-        commands=SpokenCommands(texts),
-        metrics=metrics,
-        alerts=alerts,
-        days=days,
-        defaults=options.defaults,
-        other_models=other_models,
-        features=Features(),
-        models=models or (lambda _names, _asker: agent.provider),
-        start=start,
-        tools=agent.tools,
-    )
-    services.features.install(feature(services) for feature in features)
-    _refuse_undecided(services.features, agent.tools)
-    window = HistoryWindow(services, options.history_tokens)
-    cancellations = RunningTurns(store)
-    turns = TurnRunner(services, agent, window, cancellations)
-    return ConversationRunner(services, turns, window, cancellations)
-
-
-def _refuse_undecided(features: Features, tools: ToolMap) -> None:
-    """Refuse tools that act where nobody would be asked; later ones are never called."""
-    acting = [name for name, tool in tools.items() if tool.definition.risk == "high"]
-    if acting and features.decisions is NO_DECISIONS:
-        fix = "switch them off, or list one that does in bot/features/registry.py"
-        raise SettingsError("tools", f"{', '.join(acting)} act, and no feature decides; {fix}")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import with_edit
 from bot.channels import InboundEvent
-from bot.commands import FORGETS, OVERHEARD, SpokenCommands
+from bot.commands import OVERHEARD, SpokenCommands
 from bot.pipeline.feature import ParsedEvent
 from bot.telemetry.observed import OBSERVER, EventTaken, EventUse
 from bot.transcript import Message
@@ -53,7 +53,7 @@ class Triage:
     Attributes:
         messages: for the model, with edits made and unsent messages left out.
         edited: new text for messages of earlier turns, by message id; None takes the message back.
-        commands: each with its event, in order.
+        commands: in order.
         canned: events that are answered with a sentence of the catalogue.
         presses: no turn waits for them.
         shown: what features say of them is shown.
@@ -64,7 +64,7 @@ class Triage:
 
     messages: list[InboundEvent] = field(default_factory=list)
     edited: dict[str, Message | None] = field(default_factory=dict)
-    commands: list[tuple[str, InboundEvent]] = field(default_factory=list)
+    commands: list[ParsedEvent] = field(default_factory=list)
     canned: list[InboundEvent] = field(default_factory=list)
     presses: list[InboundEvent] = field(default_factory=list)
     shown: list[InboundEvent] = field(default_factory=list)
@@ -92,10 +92,10 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
         if event.scheduled:
             found.shown.append(event)
         if one.command is not None:
-            found.commands.append((one.command, event))
+            found.commands.append(one)
             if one.cancels:
                 found.messages = [event for event in found.messages if event.scheduled]
-            if one.kind == FORGETS:
+            if one.forgets:
                 gone.add(event.author_id)
         if one.is_stop:
             found.stopped = True
@@ -116,10 +116,16 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
         elif event.is_change:
             _edit(found, event)
     _drop_scheduled(found, gone)
-    if observe := OBSERVER.get():
+    if OBSERVER.get():
         for one in events:
-            observe(EventTaken(one.event.message, one.event.event, _use(one, found)))
+            observe_use(one.event, _use(one, found))
     return found
+
+
+def observe_use(event: InboundEvent, use: EventUse) -> None:
+    """Tell observers what becomes of an event."""
+    if observe := OBSERVER.get():
+        observe(EventTaken(event.message, event.event, use))
 
 
 def _use(one: ParsedEvent, found: Triage) -> EventUse:
@@ -128,7 +134,7 @@ def _use(one: ParsedEvent, found: Triage) -> EventUse:
         "answered": found.messages,
         "superseded": found.superseded,
         "shown": found.shown,
-        "command": [event for _, event in found.commands],
+        "command": [one.event for one in found.commands],
         "canned": found.canned,
         "left": found.left,
     }

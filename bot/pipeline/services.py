@@ -7,10 +7,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from starlette.routing import BaseRoute
 
+from bot.agent.loop import Agent
 from bot.agent.turn import NOBODY
 from bot.channels import Accept, Channel, InboundEvent, KeptSection, Reply
 from bot.clock import Days, usable_zone
@@ -22,17 +24,17 @@ from bot.pipeline.feature import (
     Feature,
     Limits,
     MakeStore,
+    ParkedTurn,
     RunCommand,
     TurnRequest,
     TurnResult,
     Work,
 )
 from bot.providers import Provider
-from bot.settings import Settings
 from bot.store import Erase, Lease, Store
 from bot.telemetry import Metrics
 from bot.telemetry.observed import OBSERVER, ObservedStep
-from bot.texts import Texts, language_for
+from bot.texts import Texts, language_for, language_of
 from bot.transcript import Message, channel_of
 from toolset.stores import FindStore
 from toolset.tool_map import ToolMap
@@ -66,11 +68,6 @@ class Defaults:
     bot_name: str = "Kaiwa"
     history_days: int = 30
 
-    @classmethod
-    def of(cls, settings: Settings) -> Defaults:
-        """Read them from all settings."""
-        return cls(settings.language, settings.timezone, settings.bot_name, settings.history_days)
-
 
 @dataclass(frozen=True, slots=True)
 class ConversationSettings:
@@ -87,15 +84,9 @@ class ConversationSettings:
     days: Days = UTC
     alert_to: str = ""
 
-    @classmethod
-    def of(cls, settings: Settings) -> ConversationSettings:
-        """Read them from all settings."""
-        return cls(
-            Defaults.of(settings),
-            history_tokens=settings.history_tokens,
-            days=Days(settings.timezone),
-            alert_to=settings.alert_to,
-        )
+
+DEFAULT = ConversationSettings()
+NO_OTHERS: Mapping[str, Provider] = MappingProxyType({})
 
 
 class Features:
@@ -198,6 +189,13 @@ class Features:
                 return result
         return TurnResult()
 
+    async def while_waiting(
+        self, lease: Lease, asked: InboundEvent | None = None, parked: ParkedTurn | None = None
+    ) -> float | None:
+        """See ``Feature.while_waiting``."""
+        called = await self.each(Feature.while_waiting, lease, asked, parked)
+        return min((seconds for seconds in called if seconds is not None), default=None)
+
     async def overheard(self, conversation: str) -> list[Message]:
         """See ``Feature.overheard``."""
         return [*chain(*await self.each(Feature.overheard, conversation))]
@@ -221,9 +219,6 @@ class Features:
         await self.each(Feature.aclose)
 
 
-NO_FEATURES = Features()
-
-
 @dataclass(frozen=True, slots=True)
 class Services:
     """What a turn needs besides the agent.
@@ -243,6 +238,7 @@ class Services:
     alerts: Alerts
     days: Days
     defaults: Defaults
+    history_tokens: int
     other_models: Mapping[str, Provider]
     features: Features
     models: FindModel
@@ -297,3 +293,58 @@ class Services:
     def time_zone(self, event: InboundEvent) -> str:
         """The author's time zone; the bot's if the author's is unknown."""
         return usable_zone((event.message.author or NOBODY).time_zone, self.defaults.time_zone)
+
+    def locale(self, event: InboundEvent) -> str:
+        """The author's locale; the language of the text if theirs is unknown."""
+        author = event.message.author or NOBODY
+        return author.locale or language_of(event.message.text, self.defaults.language)
+
+
+def leave_to_workers(conversation: str, author: str) -> None:
+    """Leave what is due to the workers of other processes (``Start``)."""
+
+
+def make_services(
+    store: Store,
+    agent: Agent,
+    channels: Mapping[str, Channel],
+    texts: Texts,
+    metrics: Metrics,
+    options: ConversationSettings = DEFAULT,
+    *,
+    models: FindModel | None = None,
+    other_models: Mapping[str, Provider] = NO_OTHERS,
+    start: Start = leave_to_workers,
+    features: Iterable[Callable[[Services], Feature]] = (),
+) -> Services:
+    """Make what all conversations share.
+
+    Args:
+        channels: all channels that are on, by name.
+        models: None: whatever a feature names, there is the agent's.
+        other_models: see ``Services``.
+        start: tells this process's worker of a conversation that is due.
+        features: are made in this order.
+    """
+    language, days = options.defaults.language, options.days
+    alerts = Alerts(store, texts, days, language, options.alert_to)
+    alerts.connect(channels)
+    services = Services(
+        store=store,
+        provider=agent.provider,
+        channels=channels,
+        texts=texts,
+        commands=SpokenCommands(texts),
+        metrics=metrics,
+        alerts=alerts,
+        days=days,
+        defaults=options.defaults,
+        history_tokens=options.history_tokens,
+        other_models=other_models,
+        features=Features(),
+        models=models or (lambda _names, _asker: agent.provider),
+        start=start,
+        tools=agent.tools,
+    )
+    services.features.install(feature(services) for feature in features)
+    return services

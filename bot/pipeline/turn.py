@@ -12,14 +12,12 @@ from collections.abc import Sequence
 import structlog
 from msgspec.structs import replace
 
-from bot.agent.loop import Agent
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.clock import now_ms
-from bot.commands import FORGETS
 from bot.errors import LeaseLost, MessagesChanged, StoreUnavailable, TurnParked
-from bot.pipeline.answer import Answerer, Attempt, own_message, while_waiting
+from bot.pipeline.answer import Answerer
 from bot.pipeline.commands import Commands
-from bot.pipeline.deliver import empty_reply
+from bot.pipeline.deliveries import empty_reply
 from bot.pipeline.feature import (
     CommandContext,
     Feature,
@@ -28,11 +26,9 @@ from bot.pipeline.feature import (
     ParsedEvent,
     TurnResult,
 )
-from bot.pipeline.history import KEEP_TURNS, HistoryWindow, encode_turn
-from bot.pipeline.interrupts import RunningTurns
+from bot.pipeline.history import KEEP_TURNS, encode_turn, own_message
 from bot.pipeline.journal import (
     DECIDED,
-    Step,
     TurnJournal,
     newest_address,
     read_entries,
@@ -40,12 +36,11 @@ from bot.pipeline.journal import (
     readable,
     readable_events,
 )
-from bot.pipeline.prepare import InboundMessages, index
-from bot.pipeline.select import parse, triage
+from bot.pipeline.prepare import Attempt, InboundMessages, index
+from bot.pipeline.select import observe_use, parse, triage
 from bot.pipeline.services import Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import span
-from bot.telemetry.observed import OBSERVER, EventTaken
 from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -58,12 +53,6 @@ MAX_FAILURES = 3
 REST_MS = 1_000
 
 
-def _condition(inbound: InboundMessages, answered: Sequence[Message]) -> Condition:
-    """The messages of an answer that must be unchanged when it is committed."""
-    ids = () if inbound.is_blocked else _ids_of_users(answered)
-    return Condition(ids, only_unsent=not inbound.may_be_edited)
-
-
 def _ids_of_users(messages: Sequence[Message]) -> tuple[str, ...]:
     return tuple(message.id for message in messages if message.role == "user")
 
@@ -71,14 +60,11 @@ def _ids_of_users(messages: Sequence[Message]) -> tuple[str, ...]:
 class TurnRunner:
     """Takes turns, each under its conversation's lease."""
 
-    def __init__(
-        self, services: Services, agent: Agent, window: HistoryWindow, cancellations: RunningTurns
-    ) -> None:
+    def __init__(self, services: Services, answerer: Answerer) -> None:
         self._services = services
         self._store = services.store
-        self._agent = agent
         self._commands = Commands(services)
-        self._answerer = Answerer(services, window, cancellations)
+        self._answerer = answerer
 
     async def take(
         self, lease: Lease, journalled: JournalledTurn, *, quietly: bool = False
@@ -122,8 +108,8 @@ class TurnRunner:
                         return None
             events, turn_id = journal.all_events, journalled.turn_id
             inbound = InboundMessages(self._services, lease, events, turn_id)
-            attempt = Attempt(lease, channel, journalled, inbound, quietly, self._agent)
-            return await self._attempt(attempt, journal)
+            attempt = Attempt(lease, channel, journalled, inbound, quietly)
+            return await self._answer(attempt, journal)
         except MessagesChanged:
             log.info("turn.restarted")
             # The turn goes on from its journal, as after a crash, and checks the inbox first.
@@ -135,46 +121,42 @@ class TurnRunner:
             log.exception("turn.crashed")
             return await self._try_again(lease, journalled, type(error).__name__)
 
-    async def _attempt(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
-        """Take the turn to its commit; the head of the outbox, see ``take``."""
+    async def _answer(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
+        """Answer what the turn began with, and commit that; the head of the outbox, see
+        ``take``."""
+        conversation, inbound = attempt.lease.conversation, attempt.inbound
         with span("turn", self._services.metrics) as measured:
             events, result = await self._run_without_model(attempt, journal)
             unless, is_alone = ALWAYS, not (result.messages or result.replies)
             if events:
-                answer = await self._answer(attempt, events, journal.steps)
+                if events[-1].unmentioned:  # only features answer those
+                    answer = await self._services.features.answer_overheard(conversation, events)
+                else:
+                    answer = await self._answerer.answer(attempt, events, journal.steps)
                 result.messages += answer.messages
                 result.replies += answer.replies
                 result.model, result.answers = answer.model, answer.answers
                 result.asker = answer.asker or result.asker
                 if answer.replies:
-                    await self._note_tasks(
-                        attempt.lease.conversation, events, result, failed=answer.failed
-                    )
-                unless = _condition(attempt.inbound, answer.messages)
+                    await self._note_tasks(conversation, events, result, failed=answer.failed)
+                unless = Condition(
+                    () if inbound.is_blocked else _ids_of_users(answer.messages),
+                    only_unsent=not inbound.may_be_edited,
+                )
                 result.may_be_reopened = is_alone and answer.may_be_reopened
             is_begun = events or attempt.journalled.is_resumed
             if attempt.channel.abilities.deletes and is_begun and not result.replies:
                 # Nobody gets an answer: what this attempt or an earlier one has streamed goes.
-                nothing = empty_reply(attempt.turn_id)
+                nothing = empty_reply(attempt.journalled.turn_id)
                 back = Outgoing(nothing, newest_address(journal.all_events), deletes=True)
                 result.replies.append(back)
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
-            await attempt.inbound.finish()
+            await inbound.finish()
             if result.failed:
                 measured.end("turn.failed", "failed", messages=len(result.messages))
             else:
                 measured.end("turn.answered", "answered", messages=len(result.messages))
         return delivery
-
-    async def _answer(
-        self, attempt: Attempt, events: list[InboundEvent], steps: list[Step]
-    ) -> TurnResult:
-        """The answer to the messages of a turn; only features answer those that do not call the
-        bot."""
-        if events[-1].unmentioned:
-            conversation = attempt.lease.conversation
-            return await self._services.features.answer_overheard(conversation, events)
-        return await self._answerer.answer(attempt, events, steps)
 
     async def _note_tasks(
         self, conversation: str, events: Sequence[InboundEvent], result: TurnResult, *, failed: bool
@@ -202,7 +184,7 @@ class TurnRunner:
             known = waiting.known - await self._run_others_commands(turn)
             until = waiting.until
             if known:
-                next_s = await while_waiting(self._services, lease, parked=turn)
+                next_s = await features.while_waiting(lease, parked=turn)
                 if next_s is not None:
                     now = await self._store.now_ms(lease.conversation)
                     until = min(until, now + round(next_s * 1000) + 1)
@@ -228,7 +210,7 @@ class TurnRunner:
             turn_id = f"{turn.journalled.turn_id}_{event.message.id}"
             await self._run_beside(lease, turn_id, entry, parsed)
             done.add(entry.frame)
-            if parsed.kind == FORGETS:
+            if parsed.forgets:
                 for one, other in waiting:
                     if other.author_id == event.author_id and one.frame not in done:
                         await self._store.journal.dismiss(lease, one.frame, b"")
@@ -352,14 +334,14 @@ class TurnRunner:
                     self._commands.sentence("apology.stopped", lease.conversation, last),
                     last.address,
                 )
-        for command, event in found.commands:
-            reply = await self._commands.run(
-                command, CommandContext(lease, event, bool(found.superseded))
-            )
+        for one in found.commands:
+            event, command, _ = one
+            context = CommandContext(lease, event, bool(found.superseded))
+            reply = await self._commands.run(command or "", context)
             result.say(reply, event.address)
             if command not in self._services.features.unrecorded:
                 result.messages += (event.message, own_message(reply.text))
-            if self._services.commands.kinds.get(command) == FORGETS:
+            if one.forgets:
                 result.messages, result.asker = (), ""
         return found.messages, result
 
@@ -376,11 +358,11 @@ class TurnRunner:
             # The turn's messages have been admitted, and an edit is no message.
             return batch
         conversation, limits = attempt.lease.conversation, self._services.features.limits
-        admitted = list(await limits.admit(conversation, attempt.turn_id, batch, result))
-        if observe := OBSERVER.get():
-            for one in batch:
-                if one not in admitted:
-                    observe(EventTaken(one.event.message, one.event.event, "refused"))
+        turn_id = attempt.journalled.turn_id
+        admitted = list(await limits.admit(conversation, turn_id, batch, result))
+        for one in batch:
+            if one not in admitted:
+                observe_use(one.event, "refused")
         return admitted
 
     async def _commit(
@@ -403,7 +385,7 @@ class TurnRunner:
         turn_id, deliveries = journalled.turn_id, await self._deliveries(lease, journalled, result)
         entry, head, attempted = None, None, b""
         if result.messages:
-            model = result.model or self._agent.provider.model
+            model = result.model or self._services.provider.model
             entry = encode_turn(TurnRecord(turn_id, now_ms(), model, result.messages))
         if deliveries and not given_up:
             head = replace(deliveries[0], attempts=1)

@@ -20,8 +20,8 @@ from bot.pipeline.accept import Intake
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import read_history
 from bot.pipeline.journal import read_open_card
-from bot.pipeline.runner import NO_OTHERS, build
-from bot.pipeline.services import ConversationSettings, Services
+from bot.pipeline.runner import ConversationRunner
+from bot.pipeline.services import NO_OTHERS, ConversationSettings, Services, make_services
 from bot.providers import Provider
 from bot.providers.scripted import Scripted
 from bot.settings import NO_FIELDS
@@ -122,16 +122,16 @@ class Harness:
         parts = store, agent, channels, catalogue, self.metrics, options
         if features is None:
             features = [*features_with(settings), *also]
-        self.runner = build(
-            *parts,
-            models=lambda names, _asker: models.get(names[0], self.model),
-            other_models=other_models,
-            features=features,
+        self.runner = ConversationRunner(
+            make_services(
+                *parts,
+                models=lambda names, _asker: models.get(names[0], self.model),
+                other_models=other_models,
+                features=features,
+            ),
+            agent,
         )
-        services = self.runner.services
-        self.intake = Intake(
-            store, process_later, services.commands, self.metrics, services.features
-        )
+        self.intake = Intake(self.runner.services)
 
     async def receive(self, text: str, message_id: str, address: str = "") -> None:
         await self.arrive(InboundEvent(words(message_id, text), address))
@@ -154,10 +154,6 @@ def features_with(settings: Mapping[str, Any]) -> list[MakeFeature]:
     step."""
     features = load_features(lambda config: config.model_construct(**{**UNLIMITED, **settings}))
     return [one for one in features if "history_grown" not in vars(one)]
-
-
-def process_later(_conversation: str, _author: str) -> None:
-    """Tells no worker: the tests process themselves."""
 
 
 def words(message_id: str, text: str, author: str = "u1") -> Message:

@@ -9,7 +9,7 @@ from typing import Any
 from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import RecordedResponse, StartedCall
 from bot.channels import Delivery
-from bot.pipeline.deliver import decode_delivery
+from bot.pipeline.deliveries import decode_delivery
 from bot.pipeline.history import read_record
 from bot.pipeline.journal import read_entries
 from bot.store.keys import CONVERSATION_KINDS, unpack

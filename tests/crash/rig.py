@@ -41,7 +41,7 @@ class CrashRig:
         self.server = server
         harness = Harness(store, ())
         self.accept = harness.intake
-        self.features = harness.runner.services.features
+        self.services = harness.runner.services
         self.called: list[Called] = []
         self.reported: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.tools = tool_map(Lookup(self), Stamp(self), Launch(self), Drill(self))

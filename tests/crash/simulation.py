@@ -13,7 +13,6 @@ from typing import Any, cast
 from msgspec.structs import replace as replaced
 
 from bot.channels import Abilities, AssertLease, Delivery, InboundEvent
-from bot.commands import SpokenCommands
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.features.approvals.answers import DECISIONS
 from bot.pipeline.accept import Intake
@@ -21,10 +20,9 @@ from bot.pipeline.interrupts import TOPIC
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.store.leases import LEASE_MS
-from bot.telemetry import Metrics
 from bot.transcript import Message, Opaque
 from tests.bot.features.approvals.reviewing import named
-from tests.bot.harness import Harness, Mailbox, texts
+from tests.bot.harness import Harness, Mailbox
 from tests.bot.store.turns import key
 from tests.crash.rig import Called, CrashRig, Lookup
 from tests.fakes.cut_wire import REOPEN, Cut, CutWire
@@ -188,8 +186,7 @@ class Conversation:
             def die(_conversation: str, _author: str) -> None:
                 wire.is_cut.set()
 
-            parts = SpokenCommands(texts()), Metrics(), self.rig.features
-            accept = Intake(store, die, *parts)
+            accept = Intake(replace(self.rig.services, store=store, start=die))
             await _until_death(wire, accept(self.name, event))
         return wire.requests
 
@@ -226,7 +223,7 @@ class Conversation:
 
     async def _live(self, process: Process) -> None:
         async with (
-            process.harness.runner.cancellations.listen(),
+            process.harness.runner.interrupts.listen(),
             self.rig.store.live.subscribe(TOPIC),
         ):
             for _ in range(VISITS):

@@ -17,14 +17,13 @@ from starlette.applications import Starlette
 from bot.agent.hooks import Hook, Intervention
 from bot.agent.loop import Agent
 from bot.channels import Channel, Host
-from bot.commands import SpokenCommands
 from bot.features.choices.tools import OfferChoices
 from bot.features.memory.tools import Remember
 from bot.features.registry import load_features
 from bot.features.reminders.tools import SetReminder
 from bot.pipeline.accept import Intake
-from bot.pipeline.runner import build
-from bot.pipeline.services import ConversationSettings, Defaults
+from bot.pipeline.runner import ConversationRunner
+from bot.pipeline.services import ConversationSettings, Defaults, make_services
 from bot.providers import MediaSupport
 from bot.store import Store
 from bot.telemetry import Metrics
@@ -121,14 +120,8 @@ async def open_pipeline(
         options = ConversationSettings(defaults)
         parts = store, agent, channels, catalogue, metrics, options
         features = load_features(lambda config: config.model_validate({**UNLIMITED, **settings}))
-        runner = build(*parts, start=start, features=features)
-        accept = Intake(
-            store,
-            start,
-            SpokenCommands(catalogue),
-            metrics,
-            runner.services.features,
-        )
+        runner = ConversationRunner(make_services(*parts, start=start, features=features), agent)
+        accept = Intake(runner.services)
         host = Host(
             accept,
             store.kv,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import httpx
 
 from bot.channels import Delivery, InboundEvent
-from bot.pipeline.runner import NO_OTHERS
+from bot.pipeline.services import NO_OTHERS
 from bot.providers import Provider
 from bot.settings import NO_FIELDS
 from bot.store import Store

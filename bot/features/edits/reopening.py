@@ -14,7 +14,7 @@ import structlog
 from bot.agent.turn import RecordedResponse
 from bot.channels import Delivery, InboundEvent
 from bot.features.edits.withdrawal import asked_in
-from bot.pipeline.deliver import deletion_of, read_undelivered
+from bot.pipeline.deliveries import deletion_of, read_undelivered
 from bot.pipeline.history import KEEP_TURNS, StoredTurn, Turns, read_turns
 from bot.pipeline.journal import RESPONSE, RESULT, readable_events
 from bot.pipeline.select import CONVERSATION_DELETED, parse

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bot.channels import Delivery, InboundEvent
 from bot.clock import now_ms
-from bot.pipeline.deliver import deletion_of, deletions_of, read_undelivered
+from bot.pipeline.deliveries import deletion_of, deletions_of, read_undelivered
 from bot.pipeline.history import KEEP_TURNS, read_turns
 from bot.pipeline.services import Services
 from bot.store import Lease, Store

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
-from bot.pipeline.deliver import (
+from bot.pipeline.deliveries import (
     decode_delivery,
     deletion_of,
     deletions_of,

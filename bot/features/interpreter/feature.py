@@ -20,7 +20,6 @@ from bot.channels import InboundEvent, Reply
 from bot.clock import now_ms
 from bot.errors import ModelError
 from bot.features.interpreter.store import KIND, Languages
-from bot.pipeline.alerts import ALARMING
 from bot.pipeline.feature import SILENT, CommandContext, Feature, Outgoing, TurnResult
 from bot.pipeline.journal import readable
 from bot.pipeline.services import Services
@@ -125,8 +124,8 @@ class Interpreter(Feature):
                 response = await read_response(stream, "translation", provider.model, metrics)
         except (ModelError, TimeoutError) as error:
             log.warning("interpreter.failed", cause=str(error) or type(error).__name__)
-            if isinstance(error, ModelError) and (alarm := ALARMING.get(error.apology)) is not None:
-                await self._services.alerts.notice(alarm, error.cause)
+            if isinstance(error, ModelError):
+                await self._services.alerts.notice_failure(error.apology, error.cause)
             return None
         author = event.message.author or NOBODY
         spending = Spending(response.model, response.usage, author, messages=1, is_first=True)

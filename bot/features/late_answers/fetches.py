@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from bot.channels import Button, ButtonCard, Delivery, InboundEvent, KeptDelivery, Reply
 from bot.commands import SpokenCommands
-from bot.pipeline.deliver import Undelivered, read_held, read_outbox
+from bot.pipeline.deliveries import Undelivered, read_held, read_outbox
 from bot.pipeline.journal import TurnJournal, read_entries, read_waiting
 from bot.pipeline.select import CANNED, parse
 from bot.pipeline.services import Services

@@ -85,7 +85,7 @@ async def streaming(
     async with (
         SlackPipeline(store, slack, [half, *more]) as worker,
         SlackPipeline(store, slack) as web,
-        worker.runner.cancellations.listen(),
+        worker.runner.interrupts.listen(),
     ):
         await until_true(partial(listens, redis))
         await worker.post(question)

@@ -83,7 +83,7 @@ async def under_way(
     harness: Harness, redis: Redis, step: Step
 ) -> AsyncIterator[asyncio.Task[None]]:
     """A turn whose model is at this step, in a process to which changes are published."""
-    async with harness.runner.cancellations.listen():
+    async with harness.runner.interrupts.listen():
         await until_true(partial(_is_listening, redis))
         processing = asyncio.create_task(harness.runner.process(HERE))
         async with asyncio.timeout(WAIT_S):

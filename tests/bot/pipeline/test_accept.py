@@ -5,20 +5,28 @@ from __future__ import annotations
 
 import pytest
 
+from bot.agent.loop import Agent
 from bot.channels import InboundEvent
-from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.pipeline.accept import Intake
-from bot.pipeline.services import Start
+from bot.pipeline.services import make_services
+from bot.providers.scripted import Scripted
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Message, Text
+from tests.fakes.tools import Echo, tool_map
 
 
-def into(started: list[str]) -> Start:
-    """Lists the conversations that are started."""
-    return lambda conversation, _author: started.append(conversation)
+def intake_of(store: Store, started: list[str], metrics: Metrics | None = None) -> Intake:
+    """An intake that lists the conversations which it starts."""
+    metrics = metrics or Metrics()
+    agent = Agent(Scripted([]), tool_map(Echo()), "", metrics)
+
+    def start(conversation: str, _author: str) -> None:
+        started.append(conversation)
+
+    return Intake(make_services(store, agent, {}, load(), metrics, start=start))
 
 
 def event(message_id: str) -> InboundEvent:
@@ -28,9 +36,7 @@ def event(message_id: str) -> InboundEvent:
 async def test_a_message_is_durable_and_its_worker_is_told(store: Store) -> None:
     """After the call the conversation is due, and a worker has been told."""
     started, metrics = list[str](), Metrics()
-    assert await Intake(store, into(started), SpokenCommands(load()), metrics)(
-        "console:a", event("m1")
-    )
+    assert await intake_of(store, started, metrics)("console:a", event("m1"))
     assert await store.leases.due(10) == ["console:a"]
     assert started == ["console:a"]
     assert 'kaiwa_messages_accepted_total{channel="console"} 1.0' in metrics.exposition().decode()
@@ -39,7 +45,7 @@ async def test_a_message_is_durable_and_its_worker_is_told(store: Store) -> None
 async def test_a_duplicate_is_not_taken_twice_but_its_worker_is_told(store: Store) -> None:
     """The process that took the first copy may have died before its worker began."""
     started: list[str] = []
-    intake = Intake(store, into(started), SpokenCommands(load()), Metrics())
+    intake = intake_of(store, started)
     assert [await intake("console:a", event("m1")), await intake("console:a", event("m1"))] == [
         True,
         False,
@@ -50,7 +56,7 @@ async def test_a_duplicate_is_not_taken_twice_but_its_worker_is_told(store: Stor
 async def test_a_closed_door_takes_nothing(store: Store) -> None:
     """At shutdown the platform must send again: nothing is kept, nothing started."""
     started: list[str] = []
-    intake = Intake(store, into(started), SpokenCommands(load()), Metrics())
+    intake = intake_of(store, started)
     intake.closed = True
     with pytest.raises(StoreUnavailable, match="shutting down"):
         await intake("console:a", event("m1"))
@@ -63,9 +69,7 @@ async def test_whoever_holds_the_lease_is_not_told(store: Store) -> None:
     started: list[str] = []
     lease = await store.leases.acquire("console:a")
     assert lease is not None
-    assert await Intake(store, into(started), SpokenCommands(load()), Metrics())(
-        "console:a", event("m1")
-    )
+    assert await intake_of(store, started)("console:a", event("m1"))
     assert started == []
     assert await store.leases.release(lease)
     assert await store.leases.due(10) == ["console:a"]

@@ -10,7 +10,7 @@ from bot.channels import Delivery, Reply
 from bot.clock import Days
 from bot.errors import DeliveryRefused, ModelUnusable, TokenRefused
 from bot.pipeline.alerts import Alerts
-from bot.pipeline.deliver import decode_delivery
+from bot.pipeline.deliveries import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.texts import load

@@ -51,7 +51,7 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
     tool = Held()
     harness = Harness(store, [calling("c1", "held")], tools=tool_map(tool))
     await harness.receive("go", "m1")
-    async with harness.runner.cancellations.listen():
+    async with harness.runner.interrupts.listen():
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
         await tool.called.wait()
@@ -104,7 +104,7 @@ async def test_a_stop_in_the_first_milliseconds_of_a_turn_is_heard(store: Store)
 
     async def stop() -> None:
         await harness.arrive(button())
-        harness.runner.cancellations.interrupt(Interrupt(HERE, "s1"))
+        harness.runner.interrupts.interrupt(Interrupt(HERE, "s1"))
 
     box.meanwhile = stop
     box.takes_s = 0.0
@@ -140,7 +140,7 @@ async def test_what_was_written_before_a_stop_stays_with_a_mark(
     )
     harness = Harness(store, [step, Step("Yes.")], Streaming())
     await harness.receive(question, "m1")
-    async with harness.runner.cancellations.listen():
+    async with harness.runner.interrupts.listen():
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
         await step.at_gate.wait()
@@ -160,7 +160,7 @@ async def test_where_nothing_is_shown_of_an_answer_nothing_stays_of_it(
     step = Step(before=(TextDelta("Once upon"),), gate=asyncio.Event(), gate_after=1)
     harness = Harness(store, [step])
     await harness.receive("tell me a story", "m1")
-    async with harness.runner.cancellations.listen():
+    async with harness.runner.interrupts.listen():
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
         await step.at_gate.wait()
@@ -195,7 +195,7 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(
         store, [calling("c1", "unwinding"), calling("c2", "held")], tools=tool_map(slow, next_tool)
     )
     await harness.receive("go", "m1")
-    async with harness.runner.cancellations.listen():
+    async with harness.runner.interrupts.listen():
         await until_true(partial(listens, redis))
         attending = asyncio.create_task(harness.runner.process(HERE))
         await slow.called.wait()

@@ -126,7 +126,7 @@ async def test_a_change_before_the_turn_is_tracked_is_not_missed(store: Store) -
     """The turn is too young to look into its inbox otherwise."""
     harness = Harness(store, [])
     await harness.receive("Oops", "m1")
-    harness.runner.cancellations.interrupt(Interrupt(HERE, "e1", "m1", is_unsent=True))
+    harness.runner.interrupts.interrupt(Interrupt(HERE, "e1", "m1", is_unsent=True))
     opened = await store.journal.open(HERE, "turn_1", 1)
     assert opened is not None
     await harness.arrive(unsent("e1", "m1"))
@@ -194,7 +194,7 @@ async def test_a_stop_of_somebody_else_leaves_a_change_with_its_message(
     async with held(harness, step):
         await harness.arrive(InboundEvent(words("m1", "Wether?"), group=True), change)
         await harness.arrive(by_somebody_else("s1", "/stop"))
-        harness.runner.cancellations.interrupt(Interrupt(HERE, "s1"))
+        harness.runner.interrupts.interrupt(Interrupt(HERE, "s1"))
     answers = ["Sunny."] if change.event == "edited" else []
     past = ["Weather?", "Sunny."] if change.event == "edited" else []
     assert harness.box.texts == ["Stopped.", *answers]

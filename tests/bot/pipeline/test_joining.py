@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 from bot.agent.turn import TurnUpdate
 from bot.channels import Album, InboundEvent
 from bot.live_events import NoWatcher, Watcher
-from bot.pipeline.answer import Attempt, ConversationPorts
-from bot.pipeline.prepare import InboundMessages
+from bot.pipeline.answer import ConversationPorts
+from bot.pipeline.prepare import Attempt, InboundMessages
 from bot.providers.scripted import Step
 from bot.store import JournalledTurn, Store
 from bot.transcript import ToolResult
@@ -65,7 +65,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     services = harness.runner.services
     inbound = Unread(services, lease, (), "turn_1")
     box = services.channels["mailbox"]
-    attempt = Attempt(lease, box, journalled, inbound, quietly=True, agent=harness.agent)
+    attempt = Attempt(lease, box, journalled, inbound, quietly=True)
     ports = ConversationPorts(services, attempt, NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:

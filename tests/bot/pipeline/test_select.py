@@ -70,7 +70,7 @@ def test_what_stands_before_a_reset_is_not_answered_any_more() -> None:
     batch = sort(
         [message_event("a", "one"), message_event("b", "/reset"), message_event("c", "two")]
     )
-    assert (texts(batch.messages), [command for command, _ in batch.commands]) == (
+    assert (texts(batch.messages), [one.command for one in batch.commands]) == (
         ["two"],
         ["reset"],
     )

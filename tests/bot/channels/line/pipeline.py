@@ -14,11 +14,10 @@ from bot.agent.loop import Agent
 from bot.channels import NO_FILES, Channel, Files, Host
 from bot.channels.line.channel import Line
 from bot.clock import now_ms
-from bot.commands import SpokenCommands
 from bot.features.registry import load_features
 from bot.pipeline.accept import Intake
-from bot.pipeline.runner import NO_OTHERS, ConversationRunner, build
-from bot.pipeline.services import ConversationSettings, Defaults
+from bot.pipeline.runner import ConversationRunner
+from bot.pipeline.services import NO_OTHERS, ConversationSettings, Defaults, make_services
 from bot.providers import Provider
 from bot.providers.scripted import Scripted
 from bot.store import Store
@@ -101,7 +100,6 @@ async def open_pipeline(
         patience_s: for one request to LINE.
     """
     model, metrics, catalogue, due = Scripted(steps), Metrics(), texts(), list[str]()
-    spoken = SpokenCommands(catalogue)
 
     def start(conversation: str, _author: str) -> None:
         due.append(conversation)
@@ -113,18 +111,23 @@ async def open_pipeline(
 
     agent = Agent(model, toolset or tool_map(*tools or (Echo(),)), "SYSTEM", metrics)
     options = ConversationSettings(defaults)
-    runner = build(
-        store,
+    runner = ConversationRunner(
+        make_services(
+            store,
+            agent,
+            channels,
+            catalogue,
+            metrics,
+            options,
+            other_models=other_models,
+            start=start,
+            features=load_features(
+                lambda config: config.model_construct(**{**UNLIMITED, **settings})
+            ),
+        ),
         agent,
-        channels,
-        catalogue,
-        metrics,
-        options,
-        other_models=other_models,
-        start=start,
-        features=load_features(lambda config: config.model_construct(**{**UNLIMITED, **settings})),
     )
-    accept = Intake(store, start, spoken, metrics, runner.services.features)
+    accept = Intake(runner.services)
     may_use = runner.services.features.limits.may_use
     host = Host(
         accept, store.kv, store.priority_kv, catalogue, files=files, clock=clock, may_use=may_use

@@ -14,11 +14,10 @@ from bot.agent.loop import Agent
 from bot.channels import Channel
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.tasks import Timing
-from bot.commands import SpokenCommands
 from bot.features.registry import load_features
 from bot.pipeline.accept import Intake
-from bot.pipeline.runner import NO_OTHERS, build
-from bot.pipeline.services import ConversationSettings
+from bot.pipeline.runner import ConversationRunner
+from bot.pipeline.services import NO_OTHERS, ConversationSettings, make_services
 from bot.providers import Provider
 from bot.providers.scripted import Scripted
 from bot.store import Store
@@ -58,21 +57,23 @@ class SlackPipeline:
         texts, metrics, channels = load(), Metrics(), dict[str, Channel]()
         agent = Agent(self.model, tools or tool_map(Echo()), "SYSTEM", metrics)
         options = options or ConversationSettings()
-        self.runner = build(
-            store,
-            agent,
-            channels,
-            texts,
-            metrics,
-            options,
-            other_models=other_models,
-            start=self._start,
-            features=load_features(
-                lambda config: config.model_construct(**{**UNLIMITED, **settings})
+        self.runner = ConversationRunner(
+            make_services(
+                store,
+                agent,
+                channels,
+                texts,
+                metrics,
+                options,
+                other_models=other_models,
+                start=self._start,
+                features=load_features(
+                    lambda config: config.model_construct(**{**UNLIMITED, **settings})
+                ),
             ),
+            agent,
         )
-        features = self.runner.services.features
-        intake = Intake(store, self._start, SpokenCommands(texts), metrics, features)
+        intake = Intake(self.runner.services)
         overviews = self.runner.services.features
         find = store.inbox.find_conversation
         host = slack_host(intake, store.kv, overviews=overviews, find_conversation=find)

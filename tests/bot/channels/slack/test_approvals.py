@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.pipeline.runner import NO_OTHERS
+from bot.pipeline.services import NO_OTHERS
 from bot.providers import Provider
 from bot.providers.scripted import Step
 from bot.store import Store

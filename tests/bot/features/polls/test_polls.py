@@ -10,21 +10,18 @@ import pytest
 from msgspec.structs import replace
 
 from bot.channels import Abilities, ButtonCard, InboundEvent, Reply
-from bot.commands import SpokenCommands
 from bot.errors import DeliverLater, DeliveryRefused
 from bot.features.polls.feature import Polls
 from bot.features.polls.poll import VOTE, Poll, read_cards, read_poll
 from bot.features.polls.store import OPEN_POLLS, StoredPolls
 from bot.features.polls.tool_polls import FULL, NO_WORDS, ONE, ToolPolls
 from bot.features.polls.tools import StartPoll
-from bot.pipeline.accept import Intake
 from bot.pipeline.feature import AnsweredTurn
 from bot.pipeline.history import read_history
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.telemetry import Metrics
 from bot.transcript import Author, Message, ToolCall, ToolResult
-from tests.bot.harness import HERE, Harness, process_later, texts, words
+from tests.bot.harness import HERE, Harness, texts, words
 from toolset.tool import ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
@@ -186,7 +183,7 @@ async def test_attempts_that_fail_leave_one_show_behind(store: Store) -> None:
 
 async def test_a_process_without_votes_takes_none(store: Store) -> None:
     """Nothing of them gets into an inbox."""
-    intake = Intake(store, process_later, SpokenCommands(texts()), Metrics())
+    intake = Harness(store, [], features=()).intake
     assert not await intake(HERE, pressing(Poll("poll_1", "?", ("a", "b")), 1))
     assert await store.inbox.read(HERE) == []
 
