@@ -40,6 +40,7 @@ from bot.checks import CheckResult
 from bot.clock import Days
 from bot.errors import SettingsError, StoreUnavailable
 from bot.features.registry import load_features
+from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
 from bot.pipeline.accept import Intake, Refusals
@@ -64,7 +65,7 @@ from bot.settings import Settings, config_beside
 from bot.store import FORMAT, Store, open_store
 from bot.store.embedded import Part, ValkeyServer, open_embedded
 from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
-from bot.tasks import hold_lock, run_beside
+from bot.tasks import run_beside
 from bot.telemetry import Metrics
 from bot.texts import Texts, load
 from bot.transcript import Message
@@ -424,7 +425,7 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         *page_routes(info, services.texts),
         *runtime.console.routes(),
         metrics_route(services.metrics, services.store),
-        dead_letters_route(services.store.dead_letters),
+        dead_letters_route(services.store.dead_letters.count, services.store.dead_letters.read),
         *runtime.conversations.services.features.routes,
     ]
     webhooks = [

@@ -107,10 +107,14 @@ async def beginning(pieces: AsyncIterable[bytes], most: int) -> AsyncIterator[by
 
 async def read_beginning(response: ClientResponse, most: int = ERROR_CAP) -> bytes:
     """The first ``most`` bytes of a body; the connection of a longer body is closed."""
-    body = b"".join([piece async for piece in beginning(response.content.iter_any(), most)])
+    body = bytearray()
+    async for piece in response.content.iter_any():
+        body += piece
+        if len(body) >= most:
+            break
     if not response.content.at_eof():
         response.close()
-    return body
+    return bytes(body[:most])
 
 
 async def read_body(request: Request, limit: int) -> bytes | None:

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Container, Iterable, Sequence
-from operator import add
 from typing import Any, Literal
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, Encoder
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from toolset.shown import Card
 
@@ -218,7 +217,12 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     thinking: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*map(add, astuple(self), astuple(other)))
+        return Usage(
+            self.input + other.input,
+            self.cached + other.cached,
+            self.output + other.output,
+            self.thinking + other.thinking,
+        )
 
     @property
     def total(self) -> int:

@@ -258,8 +258,8 @@ def units(text: str) -> int:
 
 
 def fits(text: str, limit: int) -> bool:
-    """Whether a text has at most ``limit`` units; a text with more characters is not encoded."""
-    return len(text) <= limit and units(text) <= limit
+    """Whether a text has at most ``limit`` units; one that is far from it is not encoded."""
+    return len(text) <= limit // 2 or (len(text) <= limit and units(text) <= limit)
 
 
 def head(text: str, limit: int) -> str:

@@ -355,6 +355,8 @@ async def _talk(config: Settings, *, new: bool, interactive: bool) -> bool:
     catalogue = texts.load()
     table = catalogue.table("terminal", config.language)
     labels = {key: as_typed(text) for key, text in table.items()}
+    helps = catalogue.table("help", config.language).values()
+    labels["help"] = "\n".join((labels["help"], *helps))
     keyboard = Keyboard() if interactive else None
     screen = Screen(labels, keyboard)
     who = labels["demo" if config.chosen_model == "demo" else "model"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -15,14 +14,6 @@ from bot.telemetry import Metrics
 
 EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 NO_STORE = {"Cache-Control": "no-store"}
-
-
-class DeadLetterReader(Protocol):
-    """The part of ``bot.store.DeadLetters`` that the page needs."""
-
-    async def count(self) -> int: ...
-
-    async def read(self, limit: int) -> Sequence[DeadLetter]: ...
 
 
 def health_routes(ready: Callable[[], Awaitable[str]], refuses: Callable[[], str]) -> list[Route]:
@@ -58,14 +49,17 @@ def metrics_route(metrics: Metrics, store: Store) -> Route:
     return Route("/metrics", exposition)
 
 
-def dead_letters_route(dead_letters: DeadLetterReader) -> Route:
+def dead_letters_route(
+    count_letters: Callable[[], Awaitable[int]],
+    read_newest: Callable[[int], Awaitable[Sequence[DeadLetter]]],
+) -> Route:
     """``/dead-letters``: their ``count``, and the time of the ``newest``, milliseconds since the
     epoch, 0 for none."""
 
     async def undelivered(_request: Request) -> Response:
         try:
-            count = await dead_letters.count()
-            newest = await dead_letters.read(1) if count else ()
+            count = await count_letters()
+            newest = await read_newest(1) if count else ()
         except StoreUnavailable:
             return JSONResponse({"error": "the store does not answer"}, 503, NO_STORE)
         return JSONResponse(

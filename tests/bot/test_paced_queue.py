@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 
-from bot.tasks import run_beside
-from bot.worker import MAX_ROUNDS, SHORT_ROUND_S, PacedQueue, Process
+from bot.worker import MAX_ROUNDS, SHORT_ROUND_S, PacedQueue
 from tests.waiting import until
 
 
-def running(queue: PacedQueue, begin: Process) -> AbstractAsyncContextManager[None]:
+@asynccontextmanager
+async def running(
+    queue: PacedQueue, begin: Callable[[str, str], Awaitable[None]]
+) -> AsyncIterator[None]:
     """Begin what waits while the context is open."""
-    return run_beside(queue.run(begin))
+    task = asyncio.create_task(queue.run(begin))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 class Turns:

@@ -38,7 +38,10 @@ async def two_letters(valkey_url: str) -> AsyncIterator[tuple[Store, httpx.Async
         await store.outbox.move_head_to_dead_letters(lease, b"refused")
         await store.outbox.move_head_to_dead_letters(lease, b"refused again")
         app = Starlette(
-            routes=[dead_letters_route(store.dead_letters), metrics_route(Metrics(), store)]
+            routes=[
+                dead_letters_route(store.dead_letters.count, store.dead_letters.read),
+                metrics_route(Metrics(), store),
+            ]
         )
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://localhost"
@@ -73,7 +76,9 @@ async def test_page_and_metric_follow_what_the_operator_does(valkey_url: str) ->
 async def test_a_store_that_is_away_is_told() -> None:
     """With the status that means later."""
     async with open_store("redis://127.0.0.1:1", history_days=1) as store:
-        app = Starlette(routes=[dead_letters_route(store.dead_letters)])
+        app = Starlette(
+            routes=[dead_letters_route(store.dead_letters.count, store.dead_letters.read)]
+        )
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app), base_url="http://localhost"
         ) as client:

@@ -106,7 +106,7 @@ class Site:
         )
         routes = [
             *page_routes(self._info, catalogue),
-            dead_letters_route(self.letters),
+            dead_letters_route(self.letters.count, self.letters.read),
             *console.routes(),
         ]
         file = Route("/files/{name}", self._file)
@@ -174,7 +174,7 @@ class Site:
 
 
 class Letters:
-    """Dead letters (``bot.web.health.DeadLetterReader``).
+    """Dead letters.
 
     Attributes:
         stored: the newest first.

@@ -50,8 +50,9 @@ def shown_by(scene: Scene) -> list[str]:
     for delivery in scene.box.delivered:
         reply = delivery.reply
         for message in line.messages(reply, Chat("B", "user", "U")):
-            shown.append(message.text)
-            shown += [button.label for button in message.quick]
+            shown.append(message.get("text") or message["altText"])
+            for item in message.get("quickReply", {"items": ()})["items"]:
+                shown.append(item["action"]["label"])
         if (
             not reply.awaited
         ):  # a question is about the address, and Slack, page and terminal open no link of it

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import NamedTuple
 from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo
 
@@ -17,21 +16,20 @@ from msgspec.structs import replace
 from starlette.routing import BaseRoute
 
 from bot.channels import (
-    NO_FILES,
     Abilities,
     Accept,
     AssertLease,
     ButtonCard,
     Channel,
     Delivery,
-    Files,
     InboundEvent,
     Reply,
     Take,
     Uploads,
 )
 from bot.channels.console.entries import Entry, entries_of, shown_files
-from bot.channels.console.inbound import ID, Endpoints, ReadHistory
+from bot.channels.console.inbound import ID, Endpoints
+from bot.channels.console.inbound import Reads as Reads
 from bot.channels.console.live import BufferedWatcher, Live, decode_events
 from bot.clock import now_ms
 from bot.errors import BadInput, StoreUnavailable
@@ -44,7 +42,7 @@ from bot.live_events import (
     Noticed,
     Watcher,
 )
-from bot.safe_text.glyphs import safe_name
+from bot.safe_text.names import safe_name
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Media, Message, Text, new_id
 from toolset.web.text import one_line
@@ -59,34 +57,6 @@ LOCALE = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8}){0,4}")
 MAX_CHARACTERS = 8_000
 # Control characters but tab and line feed, and halves of surrogate pairs.
 UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-
-ReadTitle = Callable[[str, str], str]
-ReadCards = Callable[[str, Sequence[Message]], Awaitable[Sequence[ButtonCard]]]
-
-
-def _no_title(name: str, language: str) -> str:
-    return ""
-
-
-async def _no_cards(*_: object) -> Sequence[ButtonCard]:
-    return ()
-
-
-class Reads(NamedTuple):
-    """What the console reads.
-
-    Attributes:
-        history: the committed messages of a conversation, oldest first.
-        cards: that a conversation keeps or waits for, and others that were shown with these
-            messages of it.
-        files: of tool calls.
-        title: of a tool, by its name and a language; empty without one.
-    """
-
-    history: ReadHistory
-    cards: ReadCards = _no_cards
-    files: Files = NO_FILES
-    title: ReadTitle = _no_title
 
 
 class Console(Channel):
@@ -255,15 +225,7 @@ class Console(Channel):
 
     def routes(self) -> Sequence[BaseRoute]:
         """Messages and presses in; history and live events out."""
-        reads = self._reads
-        return Endpoints(
-            self,
-            self._live,
-            reads.history,
-            files=reads.files,
-            uploads=self._uploads,
-            closing=self._closing,
-        ).routes()
+        return Endpoints(self, self._live, self._reads, self._uploads, self._closing).routes()
 
     def tool_title(self, name: str, languages: str) -> str:
         """The title of a tool; empty without one.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Annotated, Protocol, TypeVar
+from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 from msgspec import DecodeError, Meta, Struct
 from starlette.requests import Request
@@ -15,19 +15,20 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from bot.channels import Files, Uploads
+from bot.channels import NO_FILES, ButtonCard, Files, Uploads
 from bot.channels.console.entries import entries_of
 from bot.channels.console.live import Live
 from bot.channels.console.sse import EventStream
 from bot.channels.console.uploads import (
+    HEADERS,
     MOST_ATTACHED,
     MOST_NAME,
     MOST_UPLOAD,
-    UnfitFile,
-    picture_response,
+    PICTURES,
+    Refused,
     read_upload,
 )
-from bot.errors import BadInput, KaiwaError, StoreUnavailable
+from bot.errors import BadInput, StoreUnavailable
 from bot.http import read_body
 from bot.live_events import CardShown
 from bot.transcript import Media, Message, encode
@@ -37,17 +38,9 @@ T = TypeVar("T")
 MAX_BODY = 64 * 1024
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 RETRY_AFTER_S = 2
+NO_STORE = {"Cache-Control": "no-store"}
 
-ReadHistory = Callable[[str], Awaitable[Sequence[Message]]]
 Endpoint = Callable[[Request], Awaitable[ASGIApp]]
-
-
-class Refused(KaiwaError):
-    """A refused request: the answer is a status and a sentence of the catalogue."""
-
-    def __init__(self, status: int, key: str) -> None:
-        self.status = status
-        self.key = key
 
 
 class PostedFile(Struct):
@@ -84,10 +77,8 @@ async def read_posted(request: Request, kind: type[T], complaint: str) -> T:
     """
     # Pages of other sites can post forms and plain text here; JSON needs a CORS preflight, which
     # fails.
-    if (
-        request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        != "application/json"
-    ):
+    content_type = request.headers.get("content-type", "").partition(";")[0]
+    if content_type.strip().lower() != "application/json":
         raise Refused(415, complaint)
     body = await read_body(request, MAX_BODY)
     if body is None:
@@ -98,6 +89,35 @@ async def read_posted(request: Request, kind: type[T], complaint: str) -> T:
         raise Refused(400, complaint) from error
 
 
+ReadTitle = Callable[[str, str], str]
+ReadCards = Callable[[str, Sequence[Message]], Awaitable[Sequence[ButtonCard]]]
+
+
+def _no_title(name: str, language: str) -> str:
+    return ""
+
+
+async def _no_cards(*_: object) -> Sequence[ButtonCard]:
+    return ()
+
+
+class Reads(NamedTuple):
+    """What the console reads.
+
+    Attributes:
+        history: the committed messages of a conversation, oldest first.
+        cards: that a conversation keeps or waits for, and others that were shown with these
+            messages of it.
+        files: of tool calls.
+        title: of a tool, by its name and a language; empty without one.
+    """
+
+    history: Callable[[str], Awaitable[Sequence[Message]]]
+    cards: ReadCards = _no_cards
+    files: Files = NO_FILES
+    title: ReadTitle = _no_title
+
+
 class ConsoleActions(Protocol):
     """The part of ``bot.channels.console.channel.Console`` that the endpoints use."""
 
@@ -106,18 +126,15 @@ class ConsoleActions(Protocol):
         conversation: str,
         text: str,
         *,
-        files: Sequence[Media] = (),
-        message_id: str | None = None,
-        locale: str = "",
-        time_zone: str = "",
-        author: str = "",
+        files: Sequence[Media],
+        message_id: str | None,
+        locale: str,
+        time_zone: str,
     ) -> str: ...
 
     async def cards(self, conversation: str, messages: Sequence[Message]) -> list[CardShown]: ...
 
-    async def press(
-        self, conversation: str, action: str, value: str, *, locale: str = ""
-    ) -> None: ...
+    async def press(self, conversation: str, action: str, value: str, *, locale: str) -> None: ...
 
     def tool_title(self, name: str, languages: str) -> str: ...
 
@@ -128,7 +145,6 @@ class Endpoints:
     """The endpoints of the page.
 
     Args:
-        read_history: reads the committed messages of a conversation, oldest first.
         closing: once set, the event streams end.
     """
 
@@ -136,15 +152,13 @@ class Endpoints:
         self,
         console: ConsoleActions,
         live: Live,
-        read_history: ReadHistory,
-        files: Files,
+        reads: Reads,
         uploads: Uploads,
         closing: asyncio.Event,
     ) -> None:
         self._console = console
         self._live = live
-        self._read_history = read_history
-        self._files = files
+        self._reads = reads
         self._uploads = uploads
         self._closing = closing
 
@@ -163,32 +177,32 @@ class Endpoints:
         """The endpoint; its exceptions become responses."""
 
         async def answer(request: Request) -> ASGIApp:
+            languages = _languages(request)
             try:
                 if not all(map(ID.fullmatch, request.path_params.values())):
-                    return _error(404, self._console.sentence("bad_id", _languages(request)))
+                    raise Refused(404, "bad_id")
                 return await endpoint(request)
             except Refused as refused:
-                return _error(
-                    refused.status, self._console.sentence(refused.key, _languages(request))
-                )
-            except UnfitFile as error:
-                sentence = self._console.sentence(error.key, _languages(request), **error.values)
-                return _error(error.status, sentence)
+                status = refused.status
+                sentence = self._console.sentence(refused.key, languages, **refused.values)
             except BadInput as error:
-                return _error(400, str(error))
+                status, sentence = 400, str(error)
             except StoreUnavailable:
-                sentence = self._console.sentence("store_away", _languages(request))
-                return _error(503, sentence, {"Retry-After": str(RETRY_AFTER_S)})
+                status, sentence = 503, self._console.sentence("store_away", languages)
+            response = _json({"error": sentence}, status)
+            if status == 503:
+                response.headers["Retry-After"] = str(RETRY_AFTER_S)
+            return response
 
         return answer
 
     async def _history(self, request: Request) -> Response:
         """All entries, or those after the newest entry of the page (``after``)."""
         conversation = _conversation(request)
-        messages = await self._read_history(conversation)
+        messages = await self._reads.history(conversation)
         cards = await self._console.cards(conversation, messages)
         title = partial(self._console.tool_title, languages=_languages(request))
-        entries = await entries_of(conversation, messages, self._files, title)
+        entries = await entries_of(conversation, messages, self._reads.files, title)
         ids = [entry.id for entry in entries]
         after = request.query_params.get("after")
         first = ids.index(after) + 1 if after in ids else 0
@@ -219,9 +233,11 @@ class Endpoints:
         return _json({"mime": upload.mime, "size": len(upload.data)}, 201)
 
     async def _picture(self, request: Request) -> Response:
-        return picture_response(
-            await self._uploads.read(_conversation(request), request.path_params["ref"])
-        )
+        """A picture; the page shows no other file."""
+        upload = await self._uploads.read(_conversation(request), request.path_params["ref"])
+        if upload is None or upload.mime not in PICTURES:
+            return Response(status_code=404, headers=NO_STORE)
+        return Response(upload.data, headers=HEADERS, media_type=upload.mime)
 
     async def _press(self, request: Request) -> Response:
         press = await read_posted(request, PostedPress, "no_press")
@@ -240,10 +256,4 @@ def _languages(request: Request) -> str:
 
 
 def _json(content: object, status: int = 200) -> Response:
-    return Response(encode(content), status, {"Cache-Control": "no-store"}, "application/json")
-
-
-def _error(status: int, sentence: str, headers: dict[str, str] | None = None) -> Response:
-    response = _json({"error": sentence}, status)
-    response.headers.update(headers or {})
-    return response
+    return Response(encode(content), status, NO_STORE, "application/json")

@@ -4,13 +4,12 @@ for a day."""
 from __future__ import annotations
 
 from starlette.requests import Request
-from starlette.responses import Response
 
 from bot.channels import Upload
-from bot.errors import BadInput
+from bot.errors import KaiwaError
 from bot.file_types import MIB, MOST_BYTES, checked_type, kind_of, type_of
 from bot.http import read_body
-from bot.safe_text.glyphs import safe_name
+from bot.safe_text.names import safe_name
 from bot.transcript import Media
 
 MOST_ATTACHED = 4  # of one message
@@ -24,42 +23,34 @@ HEADERS = {
 }
 
 
-class UnfitFile(BadInput):
-    """A file that is not taken: ``key`` names the sentence of the catalogue, ``values`` fill it
-    in."""
+class Refused(KaiwaError):
+    """A refused request: the answer is a status and a sentence of the catalogue, which ``values``
+    fill in."""
 
-    def __init__(self, status: int, key: str, name: str, most: int = 0) -> None:
-        super().__init__(key)
+    def __init__(self, status: int, key: str, **values: object) -> None:
         self.status = status
         self.key = key
-        self.values = {"name": name, "megabytes": most // MIB}
+        self.values = values
 
 
 async def read_upload(request: Request) -> Upload:
     """The file in a request's body; its name and type are in the query.
 
     Raises:
-        UnfitFile: it is too large, empty, damaged, or of a kind that is never read.
+        Refused: it is too large, empty, damaged, or of a kind that is never read.
     """
     name = safe_name(request.query_params.get("name", "")[:MOST_NAME]) or "?"
     mime = type_of(request.query_params.get("name", ""), request.query_params.get("type", ""))
     if not mime:
-        raise UnfitFile(415, "file_unknown", name)
+        raise Refused(415, "file_unknown", name=name)
     most = min(MOST_BYTES[kind_of(mime)], MOST_UPLOAD)
     data = await read_body(request, most)
     if data is None:
-        raise UnfitFile(413, "file_too_large", name, most)
+        raise Refused(413, "file_too_large", name=name, megabytes=most // MIB)
     actual = checked_type(mime, data)
     if not actual:
-        raise UnfitFile(400, "file_damaged", name)
+        raise Refused(400, "file_damaged", name=name)
     return Upload(actual, data)
-
-
-def picture_response(upload: Upload | None) -> Response:
-    """A picture for the page, which shows no other file."""
-    if upload is None or upload.mime not in PICTURES:
-        return Response(status_code=404, headers={"Cache-Control": "no-store"})
-    return Response(upload.data, headers=HEADERS, media_type=upload.mime)
 
 
 def picture_path(conversation: str, media: Media) -> str:

@@ -1,13 +1,12 @@
 """LINE: people and groups, by webhook.
 
-    channel     the Protocol's class, people's names, read and loading
+    channel     the Protocol's class: names, files, read and loading
     types       LINE's data as structs
     inbound     the webhook endpoint, and what stands in the inbox
     client      replies, pushes and files
     sdk         all else, by LINE's SDK
     formatting  a reply as messages, with Markdown as plain text and tables
     delivery    reply token or push
-    files       the files people send
     stickers    what they say
     doctor      for kaiwa doctor, and the menu below chats
 

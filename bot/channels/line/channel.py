@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING
 
 import structlog
@@ -32,7 +32,6 @@ from bot.channels.line.delivery import (
     OutboundMessage,
     Sender,
 )
-from bot.channels.line.files import Files
 from bot.channels.line.formatting import Formatter, find_pictures
 from bot.channels.line.inbound import PATH, WebhookReceiver, find_turn
 from bot.channels.line.sdk import Sdk
@@ -47,6 +46,7 @@ from bot.channels.line.types import (
 )
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
+from bot.file_types import kind_of
 from bot.live_events import NoWatcher, Watcher
 from bot.tasks import run_beside
 from bot.transcript import Media, encode
@@ -77,6 +77,12 @@ LOADING_S = 20  # a multiple of 5; after a crash the animation stays this long a
 RENEW_S = 15.0
 SHOW_AFTER_S = 0.5  # of a turn; a faster answer needs no animation, and saves a call
 
+PICTURE = "image/jpeg"  # until its content is read
+PICTURE_S = 10.0
+FILE_S = 45.0  # a recording is converted first; a reply token lives about a minute
+POLL_S = 0.5
+RECORDINGS = ("audio", "video")
+
 NOBODY = Person()
 _decode_person = Decoder(Person).decode
 
@@ -104,8 +110,7 @@ class Line(Channel):
         self._traffic = TrafficRecorder(host.kv, self.name, "LINE_CHANNEL_SECRET")
         self._formatter = Formatter(host.texts, host.language)
         self._sender = Sender(self._client, self._sdk, config, host)
-        self._files = Files(self._client, self._sdk)
-        self._shown_files = host.files
+        self._files = host.files
         self.abilities = Abilities(
             shows_pictures=host.files.public_url.startswith("https://"),
             change_pause_s=CHANGE_PAUSE_S,
@@ -146,7 +151,7 @@ class Line(Channel):
         is_late = bool(delivery.brings)
         pictures, in_words = list[str](), ""
         if reply.files:
-            pictures, in_words = await find_pictures(reply, self._shown_files, is_late=is_late)
+            pictures, in_words = await find_pictures(reply, self._files, is_late=is_late)
         messages = self._formatter.messages(reply, chat, pictures, in_words)
         quote = address.quote_token if chat.is_group else ""
         is_free = reply.keep == "if_free"
@@ -225,12 +230,30 @@ class Line(Channel):
             return NOBODY
 
     async def prepare(self, media: Media) -> None:
-        """Wait for LINE to convert a recording."""
-        await self._files.prepare(media)
+        """Wait until LINE has converted a recording, or cannot."""
+        if media.name or kind_of(media.mime) not in RECORDINGS:
+            return
+        with suppress(TimeoutError, Failure):
+            async with asyncio.timeout(FILE_S):
+                await self._wait_for_recording(media.ref)
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         """Pass on a file that somebody sent."""
-        return await self._files.fetch(media, take)
+        family = "" if media.name else kind_of(media.mime)
+        timeout_s = None if family == "image" else FILE_S
+        try:
+            async with asyncio.timeout(timeout_s or PICTURE_S):
+                while (
+                    is_whole := await self._client.fetch_content(media.ref, family, take, timeout_s)
+                ) is None:
+                    await asyncio.sleep(POLL_S)
+                    # Of recordings alone LINE says how far it is.
+                    if family in RECORDINGS:
+                        await self._wait_for_recording(media.ref)
+                return is_whole
+        except (TimeoutError, Failure) as error:
+            log.info("media.not_fetched", cause=str(error) or "not in time")
+            return False
 
     async def find_quoted(self, conversation: str, message_id: str) -> KnownQuote:
         """A message of ours, or a picture: LINE shows pictures by their id, even those that no
@@ -238,9 +261,20 @@ class Line(Channel):
         try:
             if turn_id := await find_turn(self._kv, chat_of(conversation), message_id):
                 return KnownQuote(turn_id)
+            # Nothing of it is read.
+            content = await self._client.fetch_content(message_id, "image", lambda _: False)
+            if content is not None:
+                return KnownQuote(picture=Media(message_id, PICTURE))
         except StoreUnavailable:
             return NOTHING_KNOWN
-        return KnownQuote(picture=await self._files.find_picture(message_id))
+        except Failure as failure:
+            log.info("media.not_found", cause=str(failure))
+        return NOTHING_KNOWN
+
+    async def _wait_for_recording(self, message_id: str) -> None:
+        # LINE does not say when
+        while not await self._sdk.is_prepared(message_id):  # noqa: ASYNC110
+            await asyncio.sleep(POLL_S)
 
 
 def _profile(chat: Chat, user: str) -> str:

@@ -19,7 +19,7 @@ from urllib import parse
 from msgspec import Struct
 
 from bot.channels import Take
-from bot.channels.line.types import JSON, Bubble, Button, Chat, LineMessage, Person
+from bot.channels.line.types import JSON, Chat, Person
 from bot.http import open_session, read_beginning
 from bot.transcript import encode
 from toolset.web.decoding import decode_json
@@ -37,8 +37,6 @@ CONNECT_S = 5.0
 quote = partial(parse.quote, safe="")  # an id is one part of a path
 NOTHING: Mapping[str, str] = MappingProxyType({})
 MAX_ANSWER = 64 * 1024  # bytes; LINE's answers have less than 2 KiB
-NO_WORDS = "–"  # LINE refuses an empty text
-STYLE: JSON = {"type": "button", "style": "secondary", "height": "sm"}
 UNREACHABLE = "LINE cannot be reached"
 NO_ANSWER = "no answer from LINE ({})"
 UNREADABLE = "an answer from LINE that cannot be read"
@@ -99,15 +97,13 @@ class Client:
         if self._http is not None:
             await self._http.close()
 
-    async def reply(
-        self, token: str, messages: Sequence[LineMessage], quote_token: str = ""
-    ) -> list[str]:
+    async def reply(self, token: str, messages: Sequence[JSON], quote_token: str = "") -> list[str]:
         """Answer an event; the token works once, for about a minute. The ids of the messages, by
         which people quote."""
         return await self._deliver("message/reply", {"replyToken": token}, messages, quote_token)
 
     async def push(
-        self, to: str, messages: Sequence[LineMessage], retry_key: str, quote_token: str = ""
+        self, to: str, messages: Sequence[JSON], retry_key: str, quote_token: str = ""
     ) -> list[str]:
         """Send without a reply token; LINE takes a retry key (a UUID) once, and answers 409
         afterwards.
@@ -165,25 +161,18 @@ class Client:
                     return False
             return True
 
-    async def is_picture(self, message_id: str) -> bool:
-        """Whether a message that people have sent is a picture which LINE still has."""
-        path = f"message/{quote(message_id)}/content"
-        async with self._send(path, url=self._data_url) as response:
-            return response.status == 200 and response.content_type.startswith("image/")
-
     async def _deliver(
         self,
         path: str,
         request: JSON,
-        messages: Sequence[LineMessage],
+        messages: Sequence[JSON],
         quote_token: str,
         headers: Mapping[str, str] = NOTHING,
     ) -> list[str]:
-        """Post messages, of which the first quotes; their ids, by which people quote them."""
-        made: list[JSON] = []
-        for message in messages:
-            made.append(_message(message, quote_token) | self._sender)
-            quote_token = ""
+        """Post messages, of which a first text quotes; their ids, by which people quote them."""
+        made = [message | self._sender for message in messages]
+        if quote_token and made[0]["type"] == "text":
+            made[0]["quoteToken"] = quote_token
         async with self._send(path, request | {"messages": made}, headers) as response:
             sent = await _decode(response, _Sent)
         return [message.id for message in sent.sent_messages]
@@ -230,26 +219,6 @@ class Client:
             raise Failure(NO_ANSWER.format(type(error).__name__), maybe_done=True) from error
 
 
-def _message(message: LineMessage, quote_token: str) -> JSON:
-    made: JSON = {"type": "text", "text": message.text}
-    if message.choice:
-        actions = [action_of(button) for button in message.choice]
-        template = {"type": "confirm", "text": message.text, "actions": actions}
-        return {"type": "template", "altText": message.text, "template": template}
-    if message.bubbles:
-        contents = flex_contents(message.bubbles)
-        made = {"type": "flex", "altText": message.text, "contents": contents}
-    elif message.image:
-        url = message.image
-        made = {"type": "image", "originalContentUrl": url, "previewImageUrl": url}
-    elif quote_token:
-        made["quoteToken"] = quote_token
-    if message.quick:
-        items = [{"type": "action", "action": action_of(button)} for button in message.quick]
-        made["quickReply"] = {"items": items}
-    return made
-
-
 class _SentMessage(Struct):
     id: str
 
@@ -283,53 +252,3 @@ def refusal(status: int, reason: str | None, headers: Mapping[str, str], body: b
     wait = headers.get("Retry-After", "")
     after = float(wait) if wait.isdecimal() else None
     return Failure(message or str(reason), status, maybe_done=status >= 500, after=after)
-
-
-def flex_contents(bubbles: Sequence[Bubble]) -> JSON:
-    """One bubble, or several side by side."""
-    made = [_bubble(bubble) for bubble in bubbles]
-    return made[0] if len(made) == 1 else {"type": "carousel", "contents": made}
-
-
-def action_of(button: Button) -> JSON:
-    """What a press does."""
-    if not button.data:
-        return {"type": "message", "label": button.label, "text": button.text}
-    posted = {"displayText": button.text} if button.text else {}
-    return {"type": "postback", "label": button.label, "data": button.data, **posted}
-
-
-def _bubble(bubble: Bubble) -> JSON:
-    parts: list[JSON] = []
-    if bubble.title:
-        parts.append(_text(bubble.title, weight="bold"))
-    if bubble.lines:
-        parts.append(_text(bubble.lines, size="sm"))
-    for number, row in enumerate(bubble.rows):
-        parts.append(_row(bubble, row, is_head=not (bubble.title or number)))
-    if bubble.note:
-        parts.append(_text(bubble.note, size="xs"))
-    made: JSON = {"type": "bubble", "body": _box("vertical", "md", parts)}
-    buttons = [STYLE | {"action": action_of(button)} for button in bubble.buttons]
-    if buttons:
-        made["footer"] = _box("vertical", "sm", buttons)
-    return made
-
-
-def _row(bubble: Bubble, row: Sequence[str], *, is_head: bool) -> JSON:
-    widths = (2, 5) if bubble.title else (1,) * len(row)
-    cells: list[JSON] = []
-    for cell, width in zip(row, widths, strict=True):
-        text = _text(cell.strip() or NO_WORDS, size="sm", flex=width)
-        if is_head:
-            text["weight"] = "bold"
-        cells.append(text)
-    return _box("horizontal", "md", cells)
-
-
-def _box(layout: str, spacing: str, contents: Sequence[JSON]) -> JSON:
-    return {"type": "box", "layout": layout, "spacing": spacing, "contents": contents}
-
-
-def _text(text: str, **style: object) -> JSON:
-    return {"type": "text", "text": text, "wrap": True, **style}

@@ -21,7 +21,7 @@ from msgspec.json import Decoder
 from bot.channels import AssertLease, DailyUse, Delivery, Host, KeyValue, Reach
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.sdk import Sdk
-from bot.channels.line.types import Address, Chat, LineMessage, Quota
+from bot.channels.line.types import JSON, Address, Chat, Quota
 from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, TokenRefused
 from bot.transcript import encode
 
@@ -65,7 +65,7 @@ class OutboundMessage(NamedTuple):
     delivery: Delivery
     chat: Chat
     address: Address
-    messages: Sequence[LineMessage]
+    messages: Sequence[JSON]
     quote: str
     free: bool
 

@@ -21,7 +21,15 @@ from bot.channels.line.client import Failure
 from bot.channels.line.delivery import WARN_AT
 from bot.channels.line.inbound import PATH
 from bot.channels.line.sdk import Sdk
-from bot.channels.line.types import BotInfo, Button, Quota, RichMenu, WebhookEndpoint, WebhookTest
+from bot.channels.line.types import (
+    JSON,
+    BotInfo,
+    Quota,
+    RichMenu,
+    WebhookEndpoint,
+    WebhookTest,
+    action_of,
+)
 from bot.channels.traffic import Traffic, read_traffic
 from bot.checks import CheckResult, ago
 from bot.clock import now_ms
@@ -210,14 +218,14 @@ def _check_redelivery(seen: Traffic, now: int) -> CheckResult:
 
 def menu_of(texts: Texts, language: str) -> RichMenu:
     """Our menu in a language."""
-    buttons: list[Button] = []
+    buttons: list[JSON] = []
     for line in texts.get("line.menu_buttons", language).splitlines():
         label, _, said = line.partition(": ")
-        buttons.append(Button(label, said))
+        buttons.append(action_of(label, said))
     title = texts.get("line.menu", language)
     content = repr((title, buttons)).encode() + picture_of(language)
     name = f"{OURS}{hashlib.sha256(content).hexdigest()[:16]}"
-    return RichMenu("", name, title, tuple(buttons), WIDTH, HEIGHT)
+    return RichMenu("", name, title, buttons, WIDTH, HEIGHT)
 
 
 def picture_of(language: str) -> bytes:
@@ -239,4 +247,4 @@ async def _set_menu(sdk: Sdk, texts: Texts, language: str) -> CheckResult:
                 await sdk.delete_menu(present.id)
     except Failure as failure:
         return CheckResult("warning", MENU, f"not set: {failure}", "run kaiwa doctor --fix again")
-    return CheckResult("ok", MENU, ", ".join(button.label for button in wanted.buttons))
+    return CheckResult("ok", MENU, ", ".join(str(button["label"]) for button in wanted.buttons))

@@ -10,21 +10,12 @@ from typing import NamedTuple
 from markdown_it.token import Token
 
 from bot.channels import SAY, ButtonCard, Files, Reply
-from bot.channels.line.client import NO_WORDS
-from bot.channels.line.types import (
-    ALT_TEXT,
-    LABEL,
-    Bubble,
-    Button,
-    Chat,
-    LineMessage,
-    data_of,
-)
+from bot.channels.line.types import JSON, LABEL, Chat, action_of, data_of
 from bot.channels.markdown import parse
 from bot.channels.replies import head, shortened, split, units
 from bot.errors import DeliveryRefused
 from bot.safe_text.addresses import unlinked
-from bot.safe_text.glyphs import isolated_name, safe_name
+from bot.safe_text.names import isolated_name, safe_name
 from bot.texts import Texts, language_of
 from toolset.shown import Card, row_text
 
@@ -197,6 +188,9 @@ MOST = (MAX_MESSAGES + 2) * LIMIT
 MAX_PICTURES = 2
 MAX_PREVIEW = 1_000_000  # bytes; the picture is its own preview
 MIMES = ("image/png", "image/jpeg")
+ALT_TEXT = 1_500  # UTF-16 code units, of the text that notifications show in place of bubbles
+NO_WORDS = "–"  # LINE refuses an empty text
+BUTTON: JSON = {"type": "button", "style": "secondary", "height": "sm"}
 
 
 async def find_pictures(
@@ -237,7 +231,7 @@ class Formatter:
 
     def messages(
         self, reply: Reply, chat: Chat, pictures: Sequence[str] = (), in_words: str = ""
-    ) -> list[LineMessage]:
+    ) -> list[JSON]:
         """The reply as at most five messages; a text for which no room is left is cut and offers to
         go on.
 
@@ -249,25 +243,24 @@ class Formatter:
             DeliveryRefused: the reply is empty.
         """
         if reply.card and reply.is_change:
-            return [LineMessage(reply.card.text)]
+            return [_text_message(reply.card.text)]
         if reply.card and reply.awaited:
             # The first line is ours; what is below it may be in any language.
             asked = next(split(reply.text.strip(), MOST))
             text = plain_text(asked) or asked
             language = language_of(text.partition("\n")[0], self._language)
             # LINE opens the links of a message by itself, before anybody has decided.
-            made = [LineMessage(unlinked(text)), self.decision(reply.card, chat, language)]
-            made[-1] = made[-1]._replace(quick=self._quick(reply, chat, "", language))
-            return made
+            return [_text_message(unlinked(text)), self.decision(reply.card, chat, language)]
         # A press comes back without a mention, so in a group nobody would answer it.
         if chat.is_group:
             in_words = "\n\n".join(filter(None, (in_words, reply.sayings_in_words)))
-        beside: list[LineMessage] = []
+        beside: list[JSON] = []
         if reply.cards:
             beside.append(_cards_side_by_side(reply.cards))
         if reply.card:
             beside.append(_with_buttons(reply.card))
-        beside += [LineMessage("", image=url) for url in pictures]
+        for url in pictures:
+            beside.append({"type": "image", "originalContentUrl": url, "previewImageUrl": url})
         text = "" if reply.card and reply.text == reply.card.title else reply.text.strip()
         language = language_of(text, self._language)
         more = "…"  # nobody could go on with a translation
@@ -278,17 +271,19 @@ class Formatter:
         if not (words or beside):
             raise DeliveryRefused("there are no words in it")
         made = words + beside
-        cut = more if any(one.text.endswith(more) for one in words) else ""
-        # LINE shows the buttons of the last message alone.
-        made[-1] = made[-1]._replace(quick=self._quick(reply, chat, cut, language))
+        is_cut = any(one.get("text", "").endswith(more) for one in words)
+        if (is_cut or reply.buttons) and (actions := self._quick(reply, chat, language, is_cut)):
+            items = [{"type": "action", "action": action} for action in actions]
+            # LINE shows the buttons of the last message alone.
+            made[-1]["quickReply"] = {"items": items}
         return made
 
-    def decision(self, card: ButtonCard, chat: Chat, language: str) -> LineMessage:
+    def decision(self, card: ButtonCard, chat: Chat, language: str) -> JSON:
         """The buttons of a card that waits for one person, below a sentence that names them. The
         card itself is never cut: LINE refuses what is too long, and nobody approves half of it."""
-        buttons: list[Button] = []
+        actions: list[JSON] = []
         for one in card.buttons:
-            buttons.append(Button(one.label, one.label, data_of(one.action, one.value)))
+            actions.append(action_of(one.label, one.label, data_of(one.action, one.value)))
         name = isolated_name(next(split(safe_name(card.asker), NAME_LIMIT)).strip())
         text = card.title
         if chat.is_group:
@@ -296,47 +291,46 @@ class Formatter:
             if card.asker_id:
                 key = "confirm_group" if name else "confirm_nameless"
             text = self._texts.get(f"line.{key}", language, title=card.title, asker=name)
-        return LineMessage(text, choice=tuple(buttons))
+        template = {"type": "confirm", "text": text, "actions": actions}
+        return {"type": "template", "altText": text, "template": template}
 
-    def _quick(self, reply: Reply, chat: Chat, cut: str, language: str) -> tuple[Button, ...]:
+    def _quick(self, reply: Reply, chat: Chat, language: str, is_cut: bool) -> list[JSON]:
         """The buttons of a reply; of a text that is cut, one to read on.
 
         What one says in a group would lack the mention, and nobody would answer it.
         """
-        saying, acting = list[Button](), list[Button]()
+        saying, acting = list[JSON](), list[JSON]()
         for one in reply.buttons:
             label = shortened(one.label, LABEL)
             if one.action == SAY:
-                saying.append(Button(label, one.value))
+                saying.append(action_of(label, one.value))
             elif not one.style:
-                acting.append(Button(label, "", data_of(one.action, one.value)))
-        if cut:
+                acting.append(action_of(label, "", data_of(one.action, one.value)))
+        if is_cut:
             label = self._texts.get("line.label_more", language)
-            saying.append(Button(label, self._texts.get("line.say_more", language)))
-        return (*(() if chat.is_group else saying), *acting)
+            saying.append(action_of(label, self._texts.get("line.say_more", language)))
+        return acting if chat.is_group else saying + acting
 
 
-def _cards_side_by_side(cards: Sequence[Card]) -> LineMessage:
-    bubbles: list[Bubble] = []
-    for card in cards:
-        bubbles.append(Bubble(card.title or NO_WORDS, note=card.note, rows=card.rows))
+def _cards_side_by_side(cards: Sequence[Card]) -> JSON:
+    bubbles = [_bubble(card.title or NO_WORDS, card.note, rows=card.rows) for card in cards]
     text = "\n\n".join(card.text for card in cards)
-    return LineMessage(head(text, ALT_TEXT), bubbles=tuple(bubbles))
+    return _flex_message(text, bubbles)
 
 
-def _with_buttons(card: ButtonCard) -> LineMessage:
+def _with_buttons(card: ButtonCard) -> JSON:
     """A card. A button that is labelled like a row has the row's number, as it may be cut."""
     numbers = {label: f"{number} {label}" for number, (label, _) in enumerate(card.rows, 1)}
-    buttons: list[Button] = []
+    actions: list[JSON] = []
     for button in card.buttons:
         label = shortened(numbers.get(button.label, button.label), LABEL)
-        buttons.append(Button(label, "", data_of(button.action, button.value)))
+        actions.append(action_of(label, "", data_of(button.action, button.value)))
     lines = [row_text((label and numbers[label], value)) for label, value in card.rows]
-    bubble = Bubble(card.title, "\n".join(lines), card.note, tuple(buttons))
-    return LineMessage(head(card.title, ALT_TEXT), bubbles=(bubble,))
+    bubble = _bubble(card.title, card.note, "\n".join(lines), actions)
+    return _flex_message(card.title, [bubble])
 
 
-def _words(markdown: str, below: str, more: str, room: int) -> list[LineMessage]:
+def _words(markdown: str, below: str, more: str, room: int) -> list[JSON]:
     """The text, with its tables as cards where there is room for all of it; below it words that
     are not cut."""
     written = next(split(markdown, MOST))
@@ -344,32 +338,32 @@ def _words(markdown: str, below: str, more: str, room: int) -> list[LineMessage]
     shown = pieces(written)
     if not is_cut and any(piece.rows for piece in shown):
         with_tables = _with_tables([*shown, Piece("\n\n", below)])
-        texts = [message for message in with_tables if not message.bubbles]
+        texts = [message for message in with_tables if "text" in message]
         if len(with_tables) <= room and len(texts) <= MAX_MESSAGES:
             return with_tables
     text = joined(shown) or written
     most = min(room, MAX_MESSAGES)
     whole = list(islice(pieces_of(f"{text}\n\n{below}".rstrip()), most + 1))
     if len(whole) <= most and not is_cut:
-        return list(map(LineMessage, whole))
+        return list(map(_text_message, whole))
     last = list(islice(pieces_of(below), most - 1))
     first = split_messages(text, more, goes_on=is_cut, most=most - len(last))
-    return list(map(LineMessage, (*first, *last)))
+    return list(map(_text_message, (*first, *last)))
 
 
-def _with_tables(shown: Sequence[Piece]) -> list[LineMessage]:
-    messages: list[LineMessage] = []
+def _with_tables(shown: Sequence[Piece]) -> list[JSON]:
+    messages: list[JSON] = []
     words: list[Piece] = []
     for piece in shown:
         if not piece.rows:
             words.append(piece)
             continue
-        messages += map(LineMessage, pieces_of(joined(words)))
+        messages += map(_text_message, pieces_of(joined(words)))
         # The rows as text stand in notifications.
         text = "\n".join(map(" | ".join, piece.rows))
-        messages.append(LineMessage(head(text, ALT_TEXT), bubbles=(Bubble(rows=piece.rows),)))
+        messages.append(_flex_message(text, [_bubble(rows=piece.rows)]))
         words.clear()
-    messages += map(LineMessage, pieces_of(joined(words)))
+    messages += map(_text_message, pieces_of(joined(words)))
     return messages
 
 
@@ -394,3 +388,59 @@ def split_messages(
 def pieces_of(text: str, limit: int = LIMIT) -> Iterator[str]:
     """The text in pieces of a message's size, without empty ones."""
     return filter(None, map(str.strip, split(text, limit)))
+
+
+def _text_message(text: str) -> JSON:
+    return {"type": "text", "text": text}
+
+
+def _flex_message(text: str, bubbles: Sequence[JSON]) -> JSON:
+    """A card, or several side by side: https://developers.line.biz/en/reference/messaging-api/#flex-message
+
+    Args:
+        text: stands in notifications.
+    """
+    contents = bubbles[0] if len(bubbles) == 1 else {"type": "carousel", "contents": bubbles}
+    return {"type": "flex", "altText": head(text, ALT_TEXT), "contents": contents}
+
+
+def _bubble(
+    title: str = "",
+    note: str = "",
+    lines: str = "",
+    actions: Sequence[JSON] = (),
+    rows: Sequence[Sequence[str]] = (),
+) -> JSON:
+    """A card, by LINE's name: a title, rows, lines, a small sentence and buttons, which stay in the
+    chat.
+
+    Args:
+        rows: a label and a value each; without a title, a table with its head.
+    """
+    parts: list[JSON] = []
+    if title:
+        parts.append(_text(title, weight="bold"))
+    if lines:
+        parts.append(_text(lines, size="sm"))
+    for number, row in enumerate(rows):
+        widths = (2, 5) if title else (1,) * len(row)
+        head_style = {} if title or number else {"weight": "bold"}
+        cells: list[JSON] = []
+        for cell, width in zip(row, widths, strict=True):
+            cells.append(_text(cell.strip() or NO_WORDS, size="sm", flex=width, **head_style))
+        parts.append(_box("horizontal", "md", cells))
+    if note:
+        parts.append(_text(note, size="xs"))
+    made: JSON = {"type": "bubble", "body": _box("vertical", "md", parts)}
+    if actions:
+        buttons = [BUTTON | {"action": action} for action in actions]
+        made["footer"] = _box("vertical", "sm", buttons)
+    return made
+
+
+def _box(layout: str, spacing: str, contents: Sequence[JSON]) -> JSON:
+    return {"type": "box", "layout": layout, "spacing": spacing, "contents": contents}
+
+
+def _text(text: str, **style: object) -> JSON:
+    return {"type": "text", "text": text, "wrap": True, **style}

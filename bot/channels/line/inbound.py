@@ -37,7 +37,7 @@ from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 from bot.file_types import MOST_BYTES, kind_of, type_of
 from bot.http import read_body
-from bot.safe_text.glyphs import safe_name
+from bot.safe_text.names import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from toolset.web.decoding import decode_json
 
@@ -244,16 +244,15 @@ def text_for_bot(content: Content) -> str | None:
 
 def _without(text: str, mentions: list[Mentionee]) -> str:
     units = text.encode("utf-16-le")
-    pieces: list[str] = []
-    end = len(units)
-    for mention in sorted(mentions, key=lambda mention: mention.index, reverse=True):
+    pieces: list[bytes] = []
+    end = 0
+    for mention in sorted(mentions, key=lambda mention: mention.index):
         start = max(mention.index, 0) * 2
-        pieces.append(
-            units[start + max(mention.length, 0) * 2 : end].decode("utf-16-le", "ignore").strip()
-        )
-        end = min(start, end)
-    pieces.append(units[:end].decode("utf-16-le", "ignore").strip())
-    return " ".join(filter(None, reversed(pieces)))
+        pieces.append(units[end:start])
+        end = max(end, start + max(mention.length, 0) * 2)
+    pieces.append(units[end:])
+    words = (piece.decode("utf-16-le", "ignore").strip() for piece in pieces)
+    return " ".join(filter(None, words))
 
 
 def _parts(content: Content) -> tuple[Part, ...]:

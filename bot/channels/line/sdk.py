@@ -22,7 +22,6 @@ from bot.channels.line.client import (
     UNREACHABLE,
     UNREADABLE,
     Failure,
-    action_of,
     refusal,
 )
 from bot.channels.line.types import (
@@ -156,7 +155,7 @@ class Sdk:
         areas: list[JSON] = []
         for number, button in enumerate(menu.buttons):
             bounds = {"x": step * number, "y": 0, "width": step, "height": menu.height}
-            areas.append({"bounds": bounds, "action": action_of(button)})
+            areas.append({"bounds": bounds, "action": button})
         request = {
             "size": {"width": menu.width, "height": menu.height},
             "selected": False,

@@ -10,51 +10,22 @@ from typing import Literal
 
 Courtesy = Literal["", "thanks", "hello", "agreed", "night", "bye"]
 
-KEYWORDS: dict[Courtesy, frozenset[str]] = {
-    "thanks": frozenset(
-        {"thanks", "thank you", "thankyou", "thx", "grateful", "gratitude", "appreciate", "arigato"}
-    ),
-    "hello": frozenset(
-        {
-            "hello",
-            "hi",
-            "hey",
-            "howdy",
-            "greetings",
-            "greeting",
-            "whatsup",
-            "good morning",
-            "morning",
-        }
-    ),
-    "agreed": frozenset(
-        {"ok", "okay", "got it", "gotcha", "roger", "understood", "agree", "agreed", "sure"}
-    ),
-    "night": frozenset({"good night", "goodnight", "nighty night", "sweet dreams"}),
-    "bye": frozenset({"bye", "goodbye", "bye bye", "see you", "see ya", "farewell"}),
+KEYWORDS: dict[Courtesy, str] = {
+    "thanks": "thanks, thank you, thankyou, thx, grateful, gratitude, appreciate, arigato",
+    "hello": ("hello, hi, hey, howdy, greetings, greeting, whatsup, good morning, morning"),
+    "agreed": "ok, okay, got it, gotcha, roger, understood, agree, agreed, sure",
+    "night": "good night, goodnight, nighty night, sweet dreams",
+    "bye": "bye, goodbye, bye bye, see you, see ya, farewell",
 }
-ASKING = frozenset(
-    {
-        "question",
-        "question mark",
-        "what",
-        "why",
-        "help",
-        "confused",
-        "please",
-        "huh",
-        "where",
-        "when",
-    }
-)
+ASKING = "question, question mark, what, why, help, confused, please, huh, where, when"
 
 
 def courtesy_of(keywords: Iterable[str]) -> Courtesy:
     """The courtesy that most keywords name; empty where they name none, or rather ask for
     something."""
     named = {keyword.strip().lower() for keyword in keywords}
-    if named & ASKING:
+    if not named.isdisjoint(ASKING.split(", ")):
         return ""
-    found = {courtesy: len(named & words) for courtesy, words in KEYWORDS.items()}
-    best = max(found, key=lambda courtesy: found[courtesy])
+    found = {each: len(named.intersection(words.split(", "))) for each, words in KEYWORDS.items()}
+    best = max(KEYWORDS, key=lambda courtesy: found[courtesy])
     return best if found[best] else ""

@@ -8,6 +8,7 @@ Almost every field may be absent, and new kinds of events come without notice.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
@@ -83,27 +84,27 @@ def write_address(address: Address) -> str:
 LABEL = 20  # UTF-16 code units of a button
 
 
-class Button(NamedTuple):
-    """A button.
-
-    Attributes:
-        label: 20 characters at most.
-        text: what a press posts in the person's name; empty: nothing.
-        data: of the postback that a press sends to the webhook; without it the webhook gets
-            ``text`` as a message.
-    """
-
-    label: str
-    text: str
-    data: str = ""
-
-
 ACTION = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20}) (\S{0,200})")
 
 
 def data_of(action: str, value: str) -> str:
     """The data of the postback that a button with an action sends."""
     return f"{action} {value}"
+
+
+def action_of(label: str, text: str, data: str = "") -> JSON:
+    """What a press of a button does.
+
+    Args:
+        label: 20 UTF-16 code units at most.
+        text: what a press posts in the person's name; empty: nothing.
+        data: of the postback that a press sends to the webhook; without it the webhook gets
+            ``text`` as a message.
+    """
+    if not data:
+        return {"type": "message", "label": label, "text": text}
+    posted = {"displayText": text} if text else {}
+    return {"type": "postback", "label": label, "data": data, **posted}
 
 
 def read_action(data: str) -> tuple[str, str] | None:
@@ -119,51 +120,15 @@ class RichMenu(NamedTuple):
         id: empty before LINE has it.
         name: nobody sees it.
         title: what opens and closes the menu, 14 characters at most.
+        buttons: what each does.
     """
 
     id: str
     name: str
     title: str = ""
-    buttons: tuple[Button, ...] = ()
+    buttons: Sequence[JSON] = ()
     width: int = 0
     height: int = 0
-
-
-class Bubble(NamedTuple):
-    """A card, by LINE's name: a title, lines, rows, a small sentence and buttons, which stay in the
-    chat.
-
-    Attributes:
-        rows: a label and a value each; without a title, a table with its head.
-    """
-
-    title: str = ""
-    lines: str = ""
-    note: str = ""
-    buttons: tuple[Button, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-
-
-ALT_TEXT = 1_500  # UTF-16 code units, of the text that notifications show in place of bubbles
-
-
-class LineMessage(NamedTuple):
-    """One outgoing message.
-
-    Attributes:
-        text: empty for an image.
-        choice: two buttons below a text of at most 240 characters; they stay in the chat.
-        quick: at most 13 buttons above the keyboard; they disappear with the next message.
-        image: https address of a PNG or JPEG of at most 1 MB, the limit of a preview.
-        bubbles: are shown in place of the text, which stands in notifications; several are side by
-            side.
-    """
-
-    text: str
-    choice: tuple[Button, ...] = ()
-    quick: tuple[Button, ...] = ()
-    image: str = ""
-    bubbles: tuple[Bubble, ...] = ()
 
 
 class Person(Struct, frozen=True):

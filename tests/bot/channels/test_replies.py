@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from bot import texts
 from bot.channels import Delivery, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
-from bot.channels.line.client import NO_WORDS
+from bot.channels.line.formatting import NO_WORDS
 from bot.features.approvals.questions import Question, card_of
 from bot.features.polls.poll import Poll
 from bot.live_events import Answered, CardShown, LiveEvent, decode_event

@@ -1,4 +1,5 @@
-"""A text is parted where a reader would pause, and code is closed and opened again."""
+"""A text is parted where a reader would pause, and code is closed and opened again; lengths are
+measured as LINE and Slack do."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.channels.markdown import split_markdown
-from bot.channels.replies import split, units
+from bot.channels.replies import fits, head, split, units
 
 FAMILY = "👨‍👩‍👧"
 CLUSTERS = ["a", "東", "🍎", FAMILY, "🇯🇵", "e\u0301", "👍🏽", " ", "\n", "\n\n", ". ", "。"]
@@ -160,3 +161,22 @@ def test_a_code_block_with_an_essay_for_a_language_is_prose() -> None:
     pieces = split_markdown(text, 40)
     assert all(len(piece) <= 40 for piece in pieces)
     assert bare("".join(pieces)) == bare(text)
+
+
+@pytest.mark.parametrize(
+    ("limit", "beginning"), [(0, ""), (1, "天"), (2, "天"), (3, "天😀"), (9, "天😀!")]
+)
+def test_a_beginning_cuts_no_character(limit: int, beginning: str) -> None:
+    """What would be cut is left out."""
+    assert head("天😀!", limit) == beginning
+
+
+@pytest.mark.parametrize("text", ["\ud83d" * 9, "😀" * 9, "a😀" * 9, "\ud83d\udc4d" * 9])
+@pytest.mark.parametrize("limit", [1, 4, 5, 9, 99])
+def test_a_beginning_is_the_longest_that_fits(text: str, limit: int) -> None:
+    """Also of what is no whole character: nobody waits for ever for a beginning that does not
+    come."""
+    beginning = head(text, limit)
+    assert text.startswith(beginning)
+    assert fits(beginning, limit)
+    assert beginning == text or not fits(text[: len(beginning) + 1], limit)

@@ -193,11 +193,12 @@ async def test_commands_stay_here(harness: ChatHarness, printed: Printed) -> Non
 def test_the_help_lists_the_commands(language: str) -> None:
     """All that can be typed here; the interpreter is for groups."""
     catalogue = texts.load()
-    shown = catalogue.get("terminal.help", language)
+    helps = catalogue.table("help", language).values()
+    shown = "\n".join((catalogue.get("terminal.help", language), *helps))
     names = [name for name in SpokenCommands(catalogue).names if not name.startswith("interpret")]
     rows = catalogue.table("words", language).items()
     spoken = {row.rpartition(".")[2]: text for row, text in rows}
-    words = {name: spoken[name].split(",")[0] for name in names}
+    words = {name: spoken[name].split(",")[0].removeprefix("/") for name in names}
     missing = [name for name in names if words[name] not in shown and name != "help"]
     assert missing == ([] if language == "en" else ["stop"])  # /stop works in every language
 

@@ -10,9 +10,8 @@ import httpx
 import pytest
 from msgspec.structs import replace
 
-from bot import texts
 from bot.features.approvals.questions import Question
-from bot.features.polls.poll import VOTE, Poll
+from bot.features.polls.poll import VOTE
 from bot.live_events import Answered, AnswerText, TurnStarted
 from bot.transcript import Author, FileRef, Message, Text, ToolCall, ToolResult
 from tests.fakes.live import encoded
@@ -24,18 +23,6 @@ CHART = FileRef("f1", "sun.png", "image/png", "20 °C")
 SHOWN = {"path": f"/files/f1{'0' * 32}.png", "name": "sun.png", "text": "20 °C", "url": ""}
 SUNNY = ToolResult("c1", "w", {"sun": 1}, files=(CHART,))
 AWAY = {"error": "Messages cannot be stored at the moment. Please try again in a few seconds."}
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with Site().open() as site:
-        yield site
-
-
-@pytest.fixture
-async def client(site: Site) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=site.url) as client:
-        yield client
 
 
 async def test_a_message_is_accepted(site: Site, client: httpx.AsyncClient) -> None:
@@ -270,20 +257,3 @@ async def test_what_is_no_press_is_refused(client: httpx.AsyncClient, press: obj
     response = await client.post(ACTIONS, json=press)
     assert response.status_code == 400
     assert '"action": ' in response.json()["error"]
-
-
-async def test_open_polls_come_with_the_history(site: Site, client: httpx.AsyncClient) -> None:
-    """Whoever loads the page later can vote too."""
-    site.cards = [
-        Poll(
-            "poll_1",
-            "食べる？",
-            ("寿司", "カレー"),
-            (1, 0),
-            1,
-            language="ja",
-        ).card(texts.load())
-    ]
-    [poll] = (await client.get(HERE)).json()["cards"]
-    assert (poll["key"], poll["rows"]) == ("poll_1", [["寿司", "1"], ["カレー", "0"]])
-    assert [button["label"] for button in poll["buttons"]] == ["寿司", "カレー", "締め切る"]

@@ -3,9 +3,6 @@ long it stays."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-
 import httpx
 import pytest
 
@@ -24,18 +21,6 @@ from tests.fakes.site import Site
 HERE, THERE = "/console/conversation", "/console/another_one"
 FILE = "/files/file_0001"
 CHAT = "console:conversation"
-
-
-@pytest.fixture
-async def site() -> AsyncIterator[Site]:
-    async with Site().open() as site:
-        yield site
-
-
-@pytest.fixture
-async def client(site: Site) -> AsyncIterator[httpx.AsyncClient]:
-    async with httpx.AsyncClient(base_url=site.url) as client:
-        yield client
 
 
 async def test_a_picture_is_served_to_its_conversation_alone(client: httpx.AsyncClient) -> None:
@@ -86,21 +71,6 @@ async def test_what_is_not_taken_is_said(
     assert refused.status_code == status
     assert refused.json()["error"].startswith(sentence)
     assert site.uploads.stored == {}
-
-
-async def test_a_body_that_announces_too_much_is_not_read(site: Site) -> None:
-    """The answer comes before its first byte."""
-    host = site.url.removeprefix("http://")
-    reader, writer = await asyncio.open_connection(*host.split(":"))
-    head = (
-        f"PUT {HERE}{FILE}?name=a.pdf HTTP/1.1\r\nHost: {host}\r\nContent-Length: "
-        f"{MOST_UPLOAD + 1}\r\n\r\n"
-    )
-    writer.write(head.encode())
-    async with asyncio.timeout(5):
-        assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
-    writer.close()
-    await writer.wait_closed()
 
 
 @pytest.mark.parametrize("origin", ["https://elsewhere.example", "null"])

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
+import pytest
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
@@ -151,3 +152,10 @@ async def open_rig(fake: LineFake | None = None, **settings: Any) -> AsyncIterat
         yield rig
     finally:
         await rig.aclose()
+
+
+@pytest.fixture(name="rig")
+async def lone_rig() -> AsyncIterator[Rig]:
+    """The channel alone: nobody answers at LINE's address."""
+    async with open_rig() as rig:
+        yield rig

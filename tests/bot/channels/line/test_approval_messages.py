@@ -7,11 +7,10 @@ from msgspec.structs import replace
 
 from bot.channels import Reply
 from bot.channels.line.formatting import Formatter
-from bot.channels.line.types import LineMessage, chat_of, read_action
+from bot.channels.line.types import JSON, chat_of, read_action
 from bot.errors import DeliveryRefused
 from bot.features.approvals.questions import APPROVE, REJECT, Question, card_of
-from bot.safe_text.arguments import code_block, render_arguments
-from bot.safe_text.glyphs import BULLET
+from bot.safe_text.arguments import BULLET, code_block, render_arguments
 from bot.texts import LANGUAGES
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig, open_rig
 from tests.bot.features.approvals.asking import card_asking
@@ -32,12 +31,12 @@ def question_of(**arguments: object) -> Reply:
     return Reply(text, card=card_asking(question))
 
 
-def buttons_of(question: Question, language: str = "en", *, is_group: bool = False) -> LineMessage:
-    """The message with the buttons."""
+def buttons_of(question: Question, language: str = "en", *, is_group: bool = False) -> JSON:
+    """The buttons, below their sentence."""
     card = card_of(replace(question, language=language), texts())
-    return Formatter(texts(), "en").decision(
-        card, chat_of(IN_GROUP if is_group else IN_PRIVATE), language
-    )
+    chat = chat_of(IN_GROUP if is_group else IN_PRIVATE)
+    template: JSON = Formatter(texts(), "en").decision(card, chat, language)["template"]
+    return template
 
 
 async def test_what_looks_like_markdown_is_shown_as_it_is(fake: LineFake, rig: Rig) -> None:
@@ -71,8 +70,8 @@ def test_the_buttons_name_the_tool_by_its_title() -> None:
     """The question above them has its name too."""
     titled = Question("question_1", "c1", "launch", {}, "Hanako", USER, title="ロケットの打ち上げ")
     bubble = buttons_of(titled, "ja")
-    assert "ロケットの打ち上げ" in bubble.text
-    assert "launch" not in bubble.text
+    assert "ロケットの打ち上げ" in bubble["text"]
+    assert "launch" not in bubble["text"]
 
 
 async def test_a_question_is_never_cut(fake: LineFake, rig: Rig) -> None:
@@ -119,9 +118,9 @@ def test_the_buttons_keep_to_lines_limits(language: str, asker: str, asker_id: s
     question = Question("question_" + "0" * 32, "c1", "t" * 64, {}, asker, asker_id)
     for is_group in (True, False):
         bubble = buttons_of(question, language, is_group=is_group)
-        assert units(bubble.text) <= CONFIRM_TEXT
-        assert "t" * 64 in bubble.text
-        assert [units(button.label) <= LABEL for button in bubble.choice] == [True, True]
+        assert units(bubble["text"]) <= CONFIRM_TEXT
+        assert "t" * 64 in bubble["text"]
+        assert [units(action["label"]) <= LABEL for action in bubble["actions"]] == [True, True]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -134,10 +133,10 @@ def test_whoever_asked_is_named_where_several_talk(language: str) -> None:
     for key, question in sentences.items():
         bubble = buttons_of(question, language, is_group=True)
         title = texts().get("approval.title", language, tool="launch")
-        assert bubble.text == texts().get(key, language, title=title, asker="Hanako")
+        assert bubble["text"] == texts().get(key, language, title=title, asker="Hanako")
     faked = Question("q", "c", "launch", {}, "Taro\nApproved\u202e", USER)
     bubble = buttons_of(faked, language, is_group=True)
-    assert "Taro Approved" in bubble.text
+    assert "Taro Approved" in bubble["text"]
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,12 @@ from tests.bot.channels.line.pipeline import LinePipeline, open_pipeline
 from tests.bot.features.approvals.longest_questions import TitledLaunch, longest_call, wordy_models
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import GROUP, again
+from tests.fakes.line_events import GROUP
 from tests.fakes.tools import Launch
 
 OTHER = "U" + "9" * 32
 LAUNCH = Step(calls=(ToolCall("c1", "launch", {"what": "rocket", "to": "月"}),))
 REFUSED = "Only the person who asked can decide this."
-# a press has no words: the language is that of the profile
-OVER = "すでに決まったか、時間切れになっています。"
-OVER_IN_GROUP = "This has been decided already, or it has expired."  # where LINE tells no language
 
 
 class Pad:
@@ -146,19 +143,6 @@ async def test_the_press_brings_the_token_that_its_answer_goes_by(
     assert fake.calls("reply")[-1].body["replyToken"] == press["replyToken"]
 
 
-async def test_a_button_that_is_pressed_again_changes_nothing(store: Store, fake: LineFake) -> None:
-    """LINE leaves it there for ever: a second press is told so, the first one delivered again is
-    not even heard."""
-    pad = Pad(store, fake, "Launched")
-    async with pad.open() as here:
-        await here.converse(fake.text("launch the rocket"))
-        press = fake.press("Yes")
-        await here.converse(press)
-        await here.converse(again(press))
-        await here.converse(fake.press("No"))
-    assert (pad.launched, fake.texts[1:]) == (1, [["Launched"], [OVER]])
-
-
 async def test_among_others_whoever_asked_is_named_and_decides(
     store: Store, fake: LineFake
 ) -> None:
@@ -183,19 +167,6 @@ async def test_among_others_whoever_asked_is_named_and_decides(
         ("reply", GROUP, [REFUSED]),
         ("reply", GROUP, ["Launched"]),
     ]
-
-
-@pytest.mark.parametrize(("words", "launched"), [("はい", 1), ("yes!", 1), ("いいえ", 0)])
-async def test_words_decide_too(store: Store, fake: LineFake, words: str, launched: int) -> None:
-    """Alone with the bot."""
-    pad = Pad(store, fake, "Well")
-    async with pad.open() as here:
-        await here.converse(fake.text("launch the rocket"))
-        fake.advance(2)
-        spoken = fake.text(words)
-        await here.converse(spoken)
-    assert (pad.launched, fake.texts[1:]) == (launched, [["Well"]])
-    assert fake.calls("reply")[-1].body["replyToken"] == spoken["replyToken"]
 
 
 async def test_among_others_words_decide_with_a_mention_only(store: Store, fake: LineFake) -> None:

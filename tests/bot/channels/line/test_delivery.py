@@ -90,24 +90,15 @@ async def test_a_reply_that_did_not_get_through_is_sent_by_the_same_token(
     assert ways(fake) == ["reply"]
 
 
-async def test_a_crash_between_record_and_answer_says_nothing_twice(
-    fake: LineFake, rig: Rig
-) -> None:
-    """All that is known then is that an attempt was begun: a used, young token means that it got
-    through."""
-    address = rig.address(fake.token())
-    await rig.deliver("Hi!", address)
-    await rig.deliver("Hi!", address, attempt=2)
-    assert ways(fake) == ["reply"]
-
-
+@pytest.mark.parametrize(("status", "later"), [(429, DeliverLater), (401, TokenRefused)])
 async def test_an_attempt_known_to_have_failed_is_not_taken_for_delivered(
-    fake: LineFake, rig: Rig
+    fake: LineFake, rig: Rig, status: int, later: type[DeliverLater]
 ) -> None:
-    """LINE refused it (429); should the token die meanwhile, the answer is pushed."""
+    """LINE refused it, or the access token; should the reply token die meanwhile, the answer is
+    pushed."""
     address = rig.address(fake.token())
-    fake.fail("reply", 429, "The API rate limit has been exceeded. Try again later.")
-    with pytest.raises(DeliverLater):
+    fake.fail("reply", status)
+    with pytest.raises(later):
         await rig.deliver("Hi!", address)
     fake.advance(61)
     await rig.deliver("Hi!", address, attempt=2)
@@ -177,17 +168,6 @@ async def test_a_refused_access_token_waits_for_a_new_one(fake: LineFake, rig: R
             await rig.deliver("Hi!", rig.address(token), attempt=attempt)
         assert later.value.after == 60
         assert secret not in str(later.value)
-
-
-async def test_a_reply_refused_with_its_access_token_was_not_sent(fake: LineFake, rig: Rig) -> None:
-    """The minute may be over when the new token is there: then the answer is pushed."""
-    secret, fake.access_token = fake.access_token, "new"
-    with pytest.raises(TokenRefused):
-        await rig.deliver("Hi!", rig.address(token := fake.token()))
-    fake.access_token = secret
-    fake.advance(61)
-    await rig.deliver("Hi!", rig.address(token), attempt=2)
-    assert ways(fake) == ["push"]
 
 
 @pytest.mark.parametrize(

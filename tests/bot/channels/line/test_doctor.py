@@ -362,4 +362,4 @@ def test_the_picture_of_the_menu_has_the_labels_of_its_buttons(language: str) ->
     with Image.open(BytesIO(picture_of(language))) as picture:
         assert isinstance(picture, PngImageFile)
         assert picture.size == (menu.width, menu.height)
-        assert picture.text["Description"].splitlines() == [one.label for one in menu.buttons]
+        assert picture.text["Description"].splitlines() == [one["label"] for one in menu.buttons]

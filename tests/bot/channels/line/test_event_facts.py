@@ -3,13 +3,12 @@ needed."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
 import pytest
 
-from tests.bot.channels.line.rig import Rig, open_rig
+from tests.bot.channels.line.rig import Rig, lone_rig  # noqa: F401 -- a fixture
 from tests.facts.read import facts
 from tests.fakes.line_events import signed
 
@@ -31,13 +30,6 @@ ACCEPTED = {
     "group_mention_self_quoting": [("group", "message")],
     "image_set": [("user", "message")],
 }
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """The channel alone: nobody answers at LINE's address."""
-    async with open_rig() as rig:
-        yield rig
 
 
 @pytest.mark.parametrize("name", FACTS)

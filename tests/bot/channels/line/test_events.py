@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from bot.channels import InboundEvent
 from bot.channels.line.inbound import MOST_MEMBERS
 from bot.channels.line.types import Address, read_address
 from bot.transcript import Author, Media, Message, Part, Text, encode
-from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Rig, open_rig
+from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, IN_ROOM, NOW, Rig, lone_rig, open_rig  # noqa: F401 -- a fixture
 from tests.bot.harness import decision_of
 from tests.fakes.line_events import (
     GROUP,
@@ -28,13 +27,6 @@ from tests.fakes.line_events import (
 
 STRANGER = "U" + "9" * 32
 DAY_MS = 86_400_000
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """The channel alone: nobody answers at LINE's address."""
-    async with open_rig() as rig:
-        yield rig
 
 
 def content(kind: str, **fields: Any) -> JSON:

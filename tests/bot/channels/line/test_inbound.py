@@ -4,23 +4,15 @@ the answer."""
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 
 import pytest
 
 from bot.channels.line.inbound import is_signed
 from bot.transcript import Media
-from tests.bot.channels.line.rig import Rig, open_rig
+from tests.bot.channels.line.rig import Rig, lone_rig  # noqa: F401 -- a fixture
 from tests.fakes.line_events import GROUP, addressed_message, event, signed, text_message, webhook
 
 HELLO = event(message=text_message("Hello"))
-
-
-@pytest.fixture
-async def rig() -> AsyncIterator[Rig]:
-    """The channel alone: nobody answers at LINE's address."""
-    async with open_rig() as rig:
-        yield rig
 
 
 SIGNATURE = "x-line-signature"

@@ -10,7 +10,7 @@ from bot.channels import Reply
 from bot.channels.line.formatting import MAX_PREVIEW
 from bot.features.polls.poll import Poll
 from bot.transcript import FileRef
-from tests.bot.channels.line.rig import Rig, open_rig
+from tests.bot.channels.line.rig import open_rig
 from tests.bot.harness import texts
 from tests.fakes.line import LineFake
 from tests.fakes.stored_files import CHART, LocalFiles
@@ -72,9 +72,3 @@ async def test_a_long_answer_with_a_poll_and_pictures_fits(fake: LineFake) -> No
         )
     [sent] = fake.sent
     assert [message["type"] for message in sent.messages] == ["text"] * 3 + ["flex", "image"]
-
-
-async def test_without_files_there_are_words(fake: LineFake, rig: Rig) -> None:
-    """A channel without files tells their words."""
-    await rig.say(Reply("Here it is.", files=(CHART,)), rig.address(fake.token()))
-    assert fake.texts == [[WORDS]]

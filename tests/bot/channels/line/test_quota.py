@@ -76,19 +76,6 @@ async def test_a_group_that_cannot_be_counted_counts_as_one(fake: LineFake, rig:
     assert rig.notes.stored[PUSHED] == b"1"
 
 
-async def test_when_line_says_that_nothing_is_left_that_holds(fake: LineFake, rig: Rig) -> None:
-    """Others may push with the same account; the delivery is given up, and the next ones are not
-    tried."""
-    fake.limit = 10
-    await rig.deliver("Hi!")
-    fake.used = 10
-    with pytest.raises(DeliveryRefused, match="used up"):
-        await rig.deliver("Hi!", delivery_id="turn_2")
-    with pytest.raises(DeliveryRefused, match="do not cover"):
-        await rig.deliver("Hi!", delivery_id="turn_3")
-    assert len(fake.calls("push")) == 2
-
-
 async def test_the_operator_is_warned_once_a_day_at_each_level(fake: LineFake, rig: Rig) -> None:
     """At 80 % and when a push is not covered."""
     fake.limit, fake.used = 10, 7

@@ -66,13 +66,3 @@ async def test_counts_of_several_processes_add_up() -> None:
         records.record("bad_signature", NOW)
         await records.aclose()
     assert (await read_traffic(notes, "line")).bad_signatures == 2
-
-
-async def test_a_store_that_is_away_costs_the_record_only() -> None:
-    """Nothing is raised where nobody listens."""
-    notes = LocalKeyValue()
-    notes.away = True
-    records = TrafficRecorder(notes, "line", "LINE_CHANNEL_SECRET")
-    records.record("webhook", 1)
-    await records.aclose()
-    assert notes.stored == {}

@@ -98,8 +98,6 @@ async def test_whoever_blocks_the_bot_and_follows_it_anew_is_greeted_again(
     [
         ("/weather New York", "ja", "ja"),  # as the button of an English menu says it
         ("/天気 東京タワーの近くの天気", "en-GB", "en"),
-        ("thanks!", "ja", "ja"),
-        ("What is the weather in Nara?", "ja", "en"),
         ("奈良の明日の天気を教えてください", "en-GB", "ja"),
     ],
 )
