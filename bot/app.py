@@ -40,7 +40,6 @@ from bot.checks import CheckResult
 from bot.clock import Days
 from bot.errors import SettingsError, StoreUnavailable
 from bot.features.registry import load_features
-from bot.locks import hold_lock
 from bot.mcp_server.route import mcp_route
 from bot.ops.mcp_servers import check_servers
 from bot.pipeline.accept import Intake, Refusals
@@ -65,7 +64,7 @@ from bot.settings import Settings, config_beside
 from bot.store import FORMAT, Store, open_store
 from bot.store.embedded import Part, ValkeyServer, open_embedded
 from bot.store.files import FILES_BYTES, OWN_SERVER_FILES_BYTES
-from bot.tasks import run_beside
+from bot.tasks import hold_lock, run_beside
 from bot.telemetry import Metrics
 from bot.texts import Texts, load
 from bot.transcript import Message

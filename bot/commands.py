@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
 
 from bot.texts import LANGUAGES, Texts
 
@@ -32,19 +31,30 @@ class SpokenCommands:
     """
 
     def __init__(self, texts: Texts) -> None:
-        rows = list(texts.table("words", LANGUAGES[0]))
-        kinds = {_name(row): row.partition(".")[0] for row in rows if "." in row}
-        self.kinds = kinds
-        words = _words(texts, rows)
-        self.names = [name for name in map(_name, rows) if kinds.get(name) != ANSWERS]
-        self._commands = {word: name for word, name in words.items() if name in self.names}
-        self._answers = {word: name for word, name in words.items() if name not in self.names}
-        self._numbered = {word: name for word, name in words.items() if kinds.get(name) == NUMBERED}
-        self._paired = {word: name for word, name in words.items() if kinds.get(name) == PAIRED}
-        names = [
-            pair for language in LANGUAGES for pair in texts.table("languages", language).items()
-        ]
-        self._languages = {word.casefold(): code for code, name in names for word in (code, name)}
+        self.names: list[str] = []
+        self.kinds: dict[str, str] = {}
+        self._commands: dict[str, str] = {}
+        self._answers: dict[str, str] = {}
+        self._numbered: dict[str, str] = {}
+        self._paired: dict[str, str] = {}
+        for row in texts.table("words", LANGUAGES[0]):
+            kind, _, name = row.rpartition(".")
+            words = dict.fromkeys(words_of(texts, f"words.{row}"), name)
+            if kind:
+                self.kinds[name] = kind
+            if kind == ANSWERS:
+                self._answers |= words
+                continue
+            self.names.append(name)
+            self._commands |= words
+            if kind == NUMBERED:
+                self._numbered |= words
+            elif kind == PAIRED:
+                self._paired |= words
+        self._languages: dict[str, str] = {}
+        for language in LANGUAGES:
+            for code, name in texts.table("languages", language).items():
+                self._languages |= {code.casefold(): code, name.casefold(): code}
 
     def read(self, text: str) -> str | None:
         """The command that a message is; None if it is no command."""
@@ -78,15 +88,6 @@ def number_in(text: str) -> int:
     """The number at the end of a command; 0 without one."""
     number = bare(text).rpartition(" ")[2][-DIGITS:]
     return int(number) if number.isdecimal() else 0
-
-
-def _name(row: str) -> str:
-    return row.rpartition(".")[2]
-
-
-def _words(texts: Texts, rows: Sequence[str]) -> dict[str, str]:
-    """Names by their words in every language."""
-    return {word: _name(row) for row in rows for word in words_of(texts, f"words.{row}")}
 
 
 def words_of(texts: Texts, key: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import Literal
 
 Kind = Literal["image", "audio", "video", "pdf", "document", "text", ""]
@@ -49,136 +49,81 @@ VIDEO = (
     "video/3gpp",
 )
 READABLE = frozenset((*IMAGES, *AUDIO, *VIDEO, *DOCUMENTS, PDF, TEXT))
-SAME = {
-    "audio/m4a": "audio/mp4",
-    "audio/x-m4a": "audio/mp4",
-    "audio/mp3": "audio/mpeg",
-    "audio/x-wav": "audio/wav",
-    "audio/wave": "audio/wav",
-    "audio/x-aiff": "audio/aiff",
-    "audio/x-flac": "audio/flac",
-    "application/ogg": "audio/ogg",
-    "video/quicktime": "video/mov",
-    "video/x-msvideo": "video/avi",
-    "video/x-ms-wmv": "video/wmv",
-    "video/x-m4v": "video/mp4",
-    "image/jpg": "image/jpeg",
-    "application/x-pdf": PDF,
-    "application/json": TEXT,
-    "application/xml": TEXT,
-    "application/javascript": TEXT,
-    "application/x-yaml": TEXT,
-    "application/toml": TEXT,
-    "application/x-sh": TEXT,
-    "application/sql": TEXT,
+
+
+def _by_name(table: str) -> dict[str, str]:
+    """MIME types by the names that stand behind each in its line."""
+    types: dict[str, str] = {}
+    for mime, *names in map(str.split, table.strip().splitlines()):
+        types |= dict.fromkeys(names, mime)
+    return types
+
+
+# Other names of types.
+SAME = _by_name("""
+audio/mp4 audio/m4a audio/x-m4a
+audio/mpeg audio/mp3
+audio/wav audio/x-wav audio/wave
+audio/aiff audio/x-aiff
+audio/flac audio/x-flac
+audio/ogg application/ogg
+video/mov video/quicktime
+video/avi video/x-msvideo
+video/wmv video/x-ms-wmv
+video/mp4 video/x-m4v
+image/jpeg image/jpg
+application/pdf application/x-pdf
+text/plain application/json application/xml application/javascript application/x-yaml
+text/plain application/toml application/x-sh application/sql
+""")
+EXTENSIONS = _by_name("""
+image/jpeg jpg jpeg
+image/png png
+image/webp webp
+image/heic heic
+image/heif heif
+application/pdf pdf
+audio/mp4 m4a
+audio/mpeg mp3
+audio/aac aac
+audio/wav wav
+audio/ogg ogg oga opus
+audio/flac flac
+audio/aiff aiff aif
+video/mp4 mp4 m4v
+video/mov mov
+video/webm webm
+video/mpeg mpg mpeg
+video/avi avi
+video/wmv wmv
+video/3gpp 3gp
+application/vnd.openxmlformats-officedocument.wordprocessingml.document docx
+application/vnd.openxmlformats-officedocument.spreadsheetml.sheet xlsx
+application/vnd.openxmlformats-officedocument.presentationml.presentation pptx
+application/vnd.ms-excel.sheet.macroenabled.12 xlsm
+application/vnd.ms-excel xls
+application/vnd.oasis.opendocument.spreadsheet ods
+application/vnd.oasis.opendocument.text odt
+application/vnd.oasis.opendocument.presentation odp
+text/plain txt text md markdown rst log csv tsv json jsonl ndjson yaml yml toml ini cfg conf env
+text/plain xml html htm css scss py pyi js mjs jsx ts tsx java kt kts swift c h cc cpp hpp cs go
+text/plain rs rb php pl lua r scala dart sh bash zsh ps1 bat sql graphql proto tf vue svelte ex
+text/plain exs erl hs clj gradle diff patch tex srt vtt ics
+""")
+FAMILIES: Mapping[str, Kind] = {
+    "image": "image",
+    "audio": "audio",
+    "video": "video",
+    "text": "text",
 }
-EXTENSIONS = MappingProxyType(
-    {
-        **{"jpg": "image/jpeg", "jpeg": "image/jpeg", "png": "image/png", "webp": "image/webp"},
-        **{"heic": "image/heic", "heif": "image/heif", "pdf": PDF},
-        **{
-            "m4a": "audio/mp4",
-            "mp3": "audio/mpeg",
-            "aac": "audio/aac",
-            "wav": "audio/wav",
-            "ogg": "audio/ogg",
-        },
-        **{
-            "oga": "audio/ogg",
-            "opus": "audio/ogg",
-            "flac": "audio/flac",
-            "aiff": "audio/aiff",
-            "aif": "audio/aiff",
-        },
-        **{"mp4": "video/mp4", "m4v": "video/mp4", "mov": "video/mov", "webm": "video/webm"},
-        **{"mpg": "video/mpeg", "mpeg": "video/mpeg", "avi": "video/avi", "wmv": "video/wmv"},
-        **{"3gp": "video/3gpp", "docx": WORD, "xlsx": EXCEL, "pptx": POWERPOINT},
-        **{
-            "xlsm": "application/vnd.ms-excel.sheet.macroenabled.12",
-            "xls": "application/vnd.ms-excel",
-        },
-        **{
-            "ods": "application/vnd.oasis.opendocument.spreadsheet",
-            "odt": "application/vnd.oasis.opendocument.text",
-        },
-        **{"odp": "application/vnd.oasis.opendocument.presentation"},
-        **dict.fromkeys(
-            (
-                "txt",
-                "text",
-                "md",
-                "markdown",
-                "rst",
-                "log",
-                "csv",
-                "tsv",
-                "json",
-                "jsonl",
-                "ndjson",
-            ),
-            TEXT,
-        ),
-        **dict.fromkeys(
-            (
-                "yaml",
-                "yml",
-                "toml",
-                "ini",
-                "cfg",
-                "conf",
-                "env",
-                "xml",
-                "html",
-                "htm",
-                "css",
-                "scss",
-            ),
-            TEXT,
-        ),
-        **dict.fromkeys(
-            ("py", "pyi", "js", "mjs", "jsx", "ts", "tsx", "java", "kt", "kts", "swift", "c", "h"),
-            TEXT,
-        ),
-        **dict.fromkeys(
-            ("cc", "cpp", "hpp", "cs", "go", "rs", "rb", "php", "pl", "lua", "r", "scala", "dart"),
-            TEXT,
-        ),
-        **dict.fromkeys(
-            ("sh", "bash", "zsh", "ps1", "bat", "sql", "graphql", "proto", "tf", "vue", "svelte"),
-            TEXT,
-        ),
-        **dict.fromkeys(
-            (
-                "ex",
-                "exs",
-                "erl",
-                "hs",
-                "clj",
-                "gradle",
-                "diff",
-                "patch",
-                "tex",
-                "srt",
-                "vtt",
-                "ics",
-            ),
-            TEXT,
-        ),
-    }
-)
-FAMILIES: MappingProxyType[str, Kind] = MappingProxyType(
-    {"image": "image", "audio": "audio", "video": "video", "text": "text"}
-)
-MOST_BYTES: MappingProxyType[Kind, int] = MappingProxyType(
-    {
-        "image": 10 * MIB,  # LINE takes no larger one
-        "audio": 32 * MIB,
-        "video": 32 * MIB,
-        "pdf": 12 * MIB,
-        "document": 10 * MIB,
-        "text": 2 * MIB,
-    }
-)
+MOST_BYTES: Mapping[Kind, int] = {
+    "image": 10 * MIB,  # LINE takes no larger one
+    "audio": 32 * MIB,
+    "video": 32 * MIB,
+    "pdf": 12 * MIB,
+    "document": 10 * MIB,
+    "text": 2 * MIB,
+}
 PDF_START, PDF_WITHIN = b"%PDF-", 1024  # readers take what stands before
 BEGINNINGS = {
     b"\xff\xd8\xff": "image/jpeg",

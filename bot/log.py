@@ -68,7 +68,9 @@ def configure(
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    handler = _handler(file)
+    handler: logging.Handler = logging.StreamHandler(sys.stderr)
+    if file is not None:
+        handler = RotatingFileHandler(file, maxBytes=1_000_000, backupCount=1, encoding="utf-8")
     handler.setFormatter(_Formatter(shared, [*_renderers(readable, messages), _remove_secrets]))
     structlog.configure(
         processors=shared,
@@ -146,18 +148,12 @@ def _renderers(readable: bool, messages: bool) -> list[Processor]:
 
 def _hide_messages(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     """Remove an exception's message, which asyncio writes into the event itself."""
-    found = event.get("exc_info")
-    error = (
-        found[1]
-        if isinstance(found, tuple)
-        else found
-        if isinstance(found, BaseException)
-        else None
-    )
-    if error is not None and str(error):
-        event["event"] = (
-            str(event["event"]).replace(repr(error), type(error).__name__).replace(str(error), "…")
-        )
+    error = event.get("exc_info")
+    if isinstance(error, tuple):
+        error = error[1]
+    if isinstance(error, BaseException) and str(error):
+        words = str(event["event"]).replace(repr(error), type(error).__name__)
+        event["event"] = words.replace(str(error), "…")
     return event
 
 
@@ -181,12 +177,6 @@ def _frames(error: BaseException, seen: set[int]) -> Iterator[str]:
     number = f" (errno {error.errno})" if isinstance(error, OSError) and error.errno else ""
     module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
     yield f"{module}{kind.__qualname__}{number}"
-
-
-def _handler(file: Path | None) -> logging.Handler:
-    if file is None:
-        return logging.StreamHandler(sys.stderr)
-    return RotatingFileHandler(file, maxBytes=1_000_000, backupCount=1, encoding="utf-8")
 
 
 def hide(secrets: Iterable[str]) -> None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Container, Iterable, Sequence
+from operator import add
 from typing import Any, Literal
 
 from msgspec import DecodeError, Struct
 from msgspec.json import Decoder, Encoder
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from toolset.shown import Card
 
@@ -217,12 +218,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     thinking: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.input + other.input,
-            self.cached + other.cached,
-            self.output + other.output,
-            self.thinking + other.thinking,
-        )
+        return Usage(*map(add, astuple(self), astuple(other)))
 
     @property
     def total(self) -> int:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -16,16 +22,14 @@ from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
-Process = Callable[
-    [str, str], Awaitable[None]
-]  # a conversation, and whose message it waits with, if known
+# Of a conversation, and whose message it waits with, if known.
+Process = Callable[[str, str], Coroutine[Any, Any, None]]
 Service = Callable[[], Coroutine[Any, Any, None]]
 
 CONCURRENCY = 2000  # conversations at once in one process
 SWEEP_S = 1.0
-SHORT_SWEEP_S = (
-    0.1  # where others accept the messages, or share the port: people wait for the sweep
-)
+# where others accept the messages, or share the port: people wait for the sweep
+SHORT_SWEEP_S = 0.1
 SWEEP_LIMIT = 100  # conversations of one sweep at most
 DRAIN_S = 22.0  # that running turns get at shutdown
 CANCEL_S = 1.5  # that cancelled tasks get to end
@@ -83,40 +87,34 @@ class PacedQueue:
         loop = asyncio.get_running_loop()
         longest, started_at, round_at = 0.0, 0.0, loop.time()
         while True:
-            if not self._may_start:
-                await self._wait_until_one_may_start()
+            while not self._waiting or len(self._running) >= self._limit:
+                self._changed.clear()
+                await self._changed.wait()
                 longest, round_at = 0.0, loop.time()
             if longest <= SHORT_ROUND_S or loop.time() - started_at >= longest * MAX_ROUNDS:
                 started_at = loop.time()
-                self._start(process)
+                conversation = next(iter(self._waiting))
+                author = self._waiting.pop(conversation)
+                if not self._waiting:
+                    self.empty.set()
+                task = asyncio.create_task(process(conversation, author))
+                self._running[conversation] = task
+                task.add_done_callback(partial(self._end, conversation))
             await asyncio.sleep(0)
             now = loop.time()
             longest, round_at = max(now - round_at, longest * DECAY), now
 
-    @property
-    def _may_start(self) -> bool:
-        return bool(self._waiting) and len(self._running) < self._limit
-
-    async def _wait_until_one_may_start(self) -> None:
-        while not self._may_start:
-            self._changed.clear()
-            await self._changed.wait()
-
-    def _start(self, process: Process) -> None:
-        conversation = next(iter(self._waiting))
-        author = self._waiting.pop(conversation)
-        if not self._waiting:
-            self.empty.set()
-        task = asyncio.ensure_future(process(conversation, author))
-        self._running[conversation] = task
-        task.add_done_callback(partial(self._end, conversation))
-
-    def _end(self, conversation: str, _task: asyncio.Future[None]) -> None:
+    def _end(self, conversation: str, task: asyncio.Task[None]) -> None:
         del self._running[conversation]
         self._changed.set()
         if conversation in self._again:  # a message came in during the release of the lease
             self._again.discard(conversation)
             self.add(conversation)
+        with suppress(asyncio.CancelledError):
+            try:
+                task.result()
+            except StoreUnavailable as error:
+                log.warning("store.away", cause=str(error))
 
 
 class Worker:
@@ -139,11 +137,8 @@ class Worker:
         self._sweep_s = sweep_s
         self._drain_s = drain_s
         self._queue = PacedQueue(CONCURRENCY)
+        self.add = self._queue.add
         self._services: tuple[asyncio.Task[None], ...] = ()
-
-    def add(self, conversation: str, author: str) -> None:
-        """Queue a conversation."""
-        self._queue.add(conversation, author)
 
     @property
     def alive(self) -> bool:
@@ -168,7 +163,7 @@ class Worker:
         Args:
             beside: services that run as long as the worker.
         """
-        queue = self._queue.run(partial(_process, process))
+        queue = self._queue.run(process)
         self._services = tuple(
             map(asyncio.create_task, (self._sweep(), queue, *(service() for service in beside)))
         )
@@ -235,14 +230,10 @@ class ChatWorker:
     async def _run(self, process: Process) -> None:
         while True:
             self._wake.clear()
-            await _process(process, self._conversation, "")
+            try:
+                await process(self._conversation, "")
+            except StoreUnavailable as error:
+                log.warning("store.away", cause=str(error))
             with suppress(TimeoutError):
                 async with asyncio.timeout(SWEEP_S * 5):
                     await self._wake.wait()
-
-
-async def _process(process: Process, conversation: str, author: str) -> None:
-    try:
-        await process(conversation, author)
-    except StoreUnavailable as error:
-        log.warning("store.away", cause=str(error))

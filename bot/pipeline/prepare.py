@@ -30,7 +30,7 @@ from bot.pipeline.select import (
     wait_for_albums,
 )
 from bot.pipeline.services import Services
-from bot.safe_text.names import safe_name
+from bot.safe_text.glyphs import safe_name
 from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, JournalledTurn, Lease, entry_of
 from bot.store.keys import DAY_S, person_of
 from bot.transcript import Message, channel_of

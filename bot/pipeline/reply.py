@@ -13,8 +13,7 @@ from bot.channels import MOST_FILES, Reply, say_buttons
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import own_message
 from bot.pipeline.services import Services
-from bot.safe_text.links import LinkFilter
-from bot.safe_text.sources import source_lists
+from bot.safe_text.links import LinkFilter, source_lists
 from bot.texts import language_for
 from bot.transcript import FileRef, Message, Text, cards_of, channel_of, choices_of
 from toolset.shown import Card

@@ -77,9 +77,11 @@ def key_of(address: str) -> str:
     All else is compared as it is written: a server could read a choice between two writings.
     """
     rest = WEB.sub("", address.strip(), count=1)
-    end = next((index for index, letter in enumerate(rest) if letter in "/?#"), len(rest))
-    user, at, host = rest[:end].rpartition("@")
-    path = rest[end:] if rest[end : end + 1] == "/" else f"/{rest[end:]}"
+    name, *more = re.split(r"(?=[/?#])", rest, maxsplit=1)
+    user, at, host = name.rpartition("@")
+    path = "".join(more)
+    if not path.startswith("/"):
+        path = f"/{path}"
     return quote(
         f"{user}{at}{PORT.sub('', _host(host))}{path}", safe="".join(map(chr, range(33, 127)))
     )

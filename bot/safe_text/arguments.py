@@ -10,21 +10,25 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from bot.safe_text.glyphs import invisible, isolate_rtl, lookalikes
+from bot.safe_text.glyphs import (
+    BULLET,
+    OURS,
+    QUOTES,
+    SPACE,
+    invisible,
+    isolate_rtl,
+    lookalikes,
+)
 
 # characters of arguments; with the text around them they fit one message of every channel
 SHOWN = 2_000
-BULLET = "▸"  # begins an argument; a value cannot contain it
-SPACE = "␣"  # shows a space that could be overlooked
 
 NAME = re.compile(r"\w[\w.-]*")
 WORD = re.compile(r"(?:[^\W\d_]|[/~.])[^\s\"\\]*")  # never begins like a number
 CONSTANT = re.compile("true|false|null|nan|[+-]?infinity", re.IGNORECASE)
 PART = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|NaN|-?Infinity')
 BLANKS = re.compile(r"\A[ \u3000]+|[ \u3000]{2,}|[ \u3000]+\Z")
-OURS = frozenset(f"{SPACE}⎵⌴{BULLET}▹►▻▶▷‣⏵➤➢➣❯⯈\U0001f782")  # and what looks like them
 NO_LABELS: Mapping[str, str] = MappingProxyType({})
-QUOTES = frozenset("“”„‟″＂ʺ〝〞〟״")
 
 
 def render_arguments(arguments: Mapping[str, Any], labels: Mapping[str, str] = NO_LABELS) -> str:
@@ -85,11 +89,8 @@ def _part(part: re.Match[str]) -> str:
 
 def _escape(text: str, also: frozenset[str] = frozenset()) -> str:
     """The text between quotation marks."""
-    escaped = (
-        invisible(text)
-        | lookalikes(text)
-        | {index for index, letter in enumerate(text) if letter in OURS or letter in also}
-    )
+    escaped = invisible(text) | lookalikes(text)
+    escaped.update(index for index, letter in enumerate(text) if letter in OURS | also)
     blanks = {index for match in BLANKS.finditer(text) for index in range(*match.span())}
     pieces: list[str] = []
     is_bare = False  # the letter before is escaped: a mark cannot combine with it

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable
-from itertools import takewhile
+from collections.abc import Callable, Iterator, Sequence
+from os.path import commonprefix
+from urllib.parse import quote, urlsplit
 
 from bot.safe_text.addresses import (
     HARD,
@@ -22,6 +23,8 @@ from bot.safe_text.addresses import (
     revealed,
     trimmed,
 )
+from bot.safe_text.glyphs import safe_name
+from bot.transcript import Grounding, Source
 
 LONGEST_LABEL, LONGEST_TARGET = 300, 4_000  # characters of a link in Markdown
 # characters that are looked through again with each piece; of more, each time they have doubled
@@ -31,7 +34,9 @@ LINK = re.compile(
     rf"(?P<open>!?\[)(?P<label>{_LABEL})\]\(\s*+<?(?P<target>(?:[^\s()<>\[\]]|\([^\s()<>\[\]]*+\))++)>?"
     r"(?:\s++(?:\"[^\"\n]*+\"|'[^'\n]*+'))?\s*+\)"
 )
-ANGLED = re.compile(rf"<(?P<target>[^\s<>|]++)(?:\|(?P<label>[^<>\n]{{0,{LONGEST_LABEL}}}+))?>")
+ANGLED = re.compile(
+    rf"(?P<open><)(?P<target>[^\s<>|]++)(?:\|(?P<label>[^<>\n]{{0,{LONGEST_LABEL}}}+))?>"
+)
 # A link that may still become one of these.
 UNFINISHED = re.compile(
     rf"!?\[{_LABEL}(?:\](?:\([^)\n\[\]]{{0,{LONGEST_TARGET}}}+\)?+)?)?+\Z"
@@ -54,7 +59,8 @@ class LinkFilter:
     """Shows a text's links that are allowed; in place of another one stand its words and a remark.
 
     Args:
-        allows: whether a link may be shown, by its key; asked for each, in the order of the text.
+        allows: whether a link may be shown, by its key; asked for each, in the order of the text,
+            and for those in a link's words before its own.
         withheld: the remark.
         stops: of a stream, nothing is shown from the first link on that may not be, and what comes
             before as it is: whether links are withheld at all, only the stream's end tells.
@@ -73,7 +79,7 @@ class LinkFilter:
     def text(self, text: str) -> str:
         """A whole text."""
         text = revealed(text)
-        if any(sign in text for sign in SIGNS):
+        if any(sign in text for sign in SIGNS) and PIECE.search(text):
             return _Scan(self._allows, self._withheld, text).run()
         return text
 
@@ -104,7 +110,7 @@ class LinkFilter:
         shown = self.text(self._before + text)[len(self._before) :]
         if self._stops:
             self._is_stopped = shown.count(self._withheld) > text.count(self._withheld)
-            shown = _beginning_of_both(shown, text) if self._is_stopped else text
+            shown = commonprefix((shown, text)) if self._is_stopped else text  # noqa: RUF071 -- of texts
         self._before = text[-1:] or self._before
         return shown
 
@@ -126,7 +132,10 @@ class _Scan:
             if found["open"]:
                 self._link(found)
             elif found["angled"]:
-                self._angled()
+                if angled := ANGLED.match(self._text, self._at):
+                    self._link(angled)
+                else:
+                    self._copy(found.end())
             elif is_link(found):
                 self._token(found)
             else:
@@ -156,28 +165,19 @@ class _Scan:
         self._put(link)
 
     def _link(self, found: re.Match[str]) -> None:
-        label, target = self._words(found["label"]), found["target"]
+        opening, target = found["open"], found["target"]
         if not _is_target(target):
-            self._copy(found.start() + len(found["open"]))
+            self._copy(found.start() + len(opening))
             return
-        if self._allows(key_of(target)):
-            self._put_apart(label, f"{found['open']}{label}]({target})")
+        # Its words, without addresses that may not be shown.
+        words = _Scan(self._allows, self._withheld, found["label"] or "").run()
+        if not self._allows(key_of(target)):
+            words = words.replace(self._withheld, "").strip()
+            self._put_apart(words, f"{words} {self._withheld}" if words else self._withheld)
+        elif opening != "<":
+            self._put_apart(words, f"{opening}{words}]({target})")
         else:
-            self._withhold(label)
-        self._at = found.end()
-
-    def _angled(self) -> None:
-        found = ANGLED.match(self._text, self._at)
-        if found is None or not _is_target(found["target"]):
-            self._copy(self._at + 1)
-            return
-        if self._allows(key_of(found["target"])):
-            words = self._words(found["label"] or "")
-            self._put_apart(
-                words, f"<{found['target']}|{words}>" if words else f"<{found['target']}>"
-            )
-        else:
-            self._withhold(self._words(found["label"] or ""))
+            self._put_apart(words, f"<{target}|{words}>" if words else f"<{target}>")
         self._at = found.end()
 
     def _token(self, found: re.Match[str]) -> None:
@@ -199,19 +199,6 @@ class _Scan:
             self._copy(end)
             self._put(" ")  # else what follows could become a part of the address
 
-    def _words(self, label: str) -> str:
-        """A link's words, without addresses that may not be shown."""
-        return _Scan(self._allows, self._withheld, label).run()
-
-    def _withhold(self, label: str) -> None:
-        words = label.replace(self._withheld, "").strip()
-        self._put_apart(words, f"{words} {self._withheld}" if words else self._withheld)
-
-
-def _beginning_of_both(one: str, other: str) -> str:
-    pairs = zip(one, other, strict=False)
-    return "".join(letter for letter, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-
 
 def _is_target(target: str) -> bool:
     return bool(SCHEME.match(target)) or is_address(target) or is_address(trimmed(target))
@@ -229,3 +216,50 @@ def _settled(text: str) -> int:
         if is_cut or UNFINISHED.match(text, opening.start()):
             end = min(end, boundaries[bisect_right(boundaries, opening.start()) - 1])
     return end
+
+
+MOST_SOURCES = 5
+MOST_QUERIES = 3
+LONGEST_URL = 1_000
+LONGEST_QUERY = 200  # characters
+SEARCH = "https://www.google.com/search?q="
+URL = re.compile(r"https?://[!-~]+")  # ASCII without spaces
+ENDS_LINK = str.maketrans({mark: f"%{ord(mark):02X}" for mark in "()<>[]\"'\\`*|"})
+
+
+def source_lists(grounding: Grounding, sentence: Callable[[str], str]) -> Iterator[str]:
+    """A list of the pages, and a list of links to the same searches; nothing where the vendor has
+    not searched.
+
+    Args:
+        sentence: of the catalogue, by its key.
+    """
+    pages = [line for source in grounding.sources if (line := _page(source))]
+    searches = [
+        _link(query[:LONGEST_QUERY], SEARCH + quote(query[:LONGEST_QUERY], safe=""))
+        for query in grounding.queries
+    ]
+    if pages:
+        yield _list(sentence("reply.sources"), pages, MOST_SOURCES)
+    if searches:
+        yield _list(sentence("reply.searches"), searches, MOST_QUERIES)
+
+
+def _list(heading: str, lines: Sequence[str], most: int) -> str:
+    return "\n".join((heading, *(f"- {line}" for line in list(dict.fromkeys(lines))[:most])))
+
+
+def _page(source: Source) -> str:
+    """A link to a page; empty for an address that cannot be one."""
+    if len(source.url) > LONGEST_URL or not URL.fullmatch(source.url):
+        return ""
+    try:
+        parts = urlsplit(source.url)
+    except ValueError:
+        return ""
+    is_plain = parts.hostname and "@" not in parts.netloc  # a user's name could pass for the host
+    return _link(source.title or str(parts.hostname), source.url) if is_plain else ""
+
+
+def _link(label: str, url: str) -> str:
+    return f"[{safe_name(label) or urlsplit(url).hostname}]({url.translate(ENDS_LINK)})"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from bot.file_types import label
-from bot.safe_text.names import safe_name
+from bot.safe_text.glyphs import safe_name
 from bot.transcript import Author, Media, Message, Text, ToolCall, ToolResult, encode
 
 MESSAGE_CAP = 4_000  # characters of one message

@@ -25,11 +25,10 @@ from urllib.parse import quote
 import structlog
 
 from bot.errors import KaiwaError, SettingsError, StoreUnavailable
-from bot.locks import POLL_S, try_lock, wait_for_lock
 from bot.store.clients import Client, Scripts, connect, translate_errors
 from bot.store.keys import DAY_S, REWRITTEN_KEY
 from bot.store.private import OTHERS, private_file, private_folder
-from bot.tasks import run_beside
+from bot.tasks import POLL_S, run_beside, try_lock, wait_for_lock
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -20,16 +20,10 @@ log = structlog.stdlib.get_logger(__name__)
 
 Kind = Literal["turn", "model", "tool", "delivery"]
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10, 20, 60, 300)
-LEVELS = {
-    "turn.failed": "warning",
-    "delivery.postponed": "warning",
-    "delivery.failed": "error",
-}  # others: info
-NAMES: dict[Kind, str] = {
-    "model": "model",
-    "tool": "tool",
-    "delivery": "channel",
-}  # the field that says which one
+# others: info
+LEVELS = {"turn.failed": "warning", "delivery.postponed": "warning", "delivery.failed": "error"}
+# the field that says which one
+NAMES: dict[Kind, str] = {"model": "model", "tool": "tool", "delivery": "channel"}
 
 
 class Metrics:
@@ -45,13 +39,10 @@ class Metrics:
         registry = CollectorRegistry()
         self.registry = registry
         self._folder = folder
-        counter, histogram = (
-            partial(Counter, registry=registry),
-            partial(Histogram, buckets=SECONDS, registry=registry),
-        )
-        gauge = partial(
-            Gauge, registry=registry, multiprocess_mode="mostrecent"
-        )  # all are of the store
+        counter = partial(Counter, registry=registry)
+        histogram = partial(Histogram, buckets=SECONDS, registry=registry)
+        # all are of the store
+        gauge = partial(Gauge, registry=registry, multiprocess_mode="mostrecent")
         self.accepted = counter("kaiwa_messages_accepted", "Messages accepted", ["channel"])
         self.turns = counter("kaiwa_turns", "Turns ended", ["outcome"])
         self.turn_seconds = histogram(
@@ -93,29 +84,17 @@ class Metrics:
         self.memory_ratio = gauge(
             "kaiwa_store_memory_ratio", "Used memory of the store, as a share of its maxmemory"
         )
-        self._counters = {
+        self.counters = {
             "turn": self.turns,
             "model": self.model_calls,
             "tool": self.tool_calls,
             "delivery": self.deliveries,
         }
-        self._seconds = {
+        self.seconds = {
             "turn": self.turn_seconds,
             "model": self.model_seconds,
             "tool": self.tool_seconds,
         }
-
-    def count(self, kind: Kind, outcome: str, seconds: float, name: str = "") -> None:
-        """Count a span; ``name`` is that of the model, tool or channel."""
-        names = (name,) if name else ()
-        self._counters[kind].labels(*names, outcome).inc()
-        if timed := self._seconds.get(kind):
-            (timed.labels(*names) if names else timed).observe(seconds)
-
-    def count_tokens(self, model: str, tokens: Mapping[str, int]) -> None:
-        """Count the tokens of a model call, by kind."""
-        for kind, count in tokens.items():
-            self.tokens.labels(model, kind).inc(count)
 
     def exposition(self) -> bytes:
         """The text format of Prometheus."""
@@ -132,7 +111,7 @@ class Span:
     over."""
 
     def __init__(self, kind: Kind, metrics: Metrics) -> None:
-        self._kind: Kind = kind
+        self._kind = kind
         self._metrics = metrics
         self._started = time.monotonic()
 
@@ -157,9 +136,12 @@ class Span:
             Milliseconds since the start.
         """
         seconds = time.monotonic() - self._started
-        self._metrics.count(self._kind, outcome, seconds, name)
-        if tokens:
-            self._metrics.count_tokens(name, tokens)
+        names = (name,) if name else ()
+        self._metrics.counters[self._kind].labels(*names, outcome).inc()
+        if timed := self._metrics.seconds.get(self._kind):
+            (timed.labels(*names) if names else timed).observe(seconds)
+        for kind, count in (tokens or {}).items():
+            self._metrics.tokens.labels(name, kind).inc(count)
         ms = round(seconds * 1000)
         if observe := OBSERVER.get():
             observe(Measured(self._kind, outcome, name, ms, tokens or {}, fields))

@@ -33,10 +33,10 @@ from bot.pipeline.prepare import context_line
 from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures
 from bot.safe_text import arguments as disclosure
-from bot.safe_text import glyphs, names
+from bot.safe_text import glyphs
 from bot.safe_text.addresses import keys_in
+from bot.safe_text.glyphs import one_line, quotable
 from bot.safe_text.links import LinkFilter
-from bot.safe_text.names import one_line, quotable
 from bot.terminal import printable
 from bot.terminal.markdown import ChatMarkdown
 from bot.terminal.screen import Screen, call_text, result_text
@@ -134,7 +134,7 @@ BY_LETTER: dict[str, Callable[[str], object]] = {
         glyphs.invisible(text),
         glyphs.isolate_rtl(text),
     ),
-    "a display name": lambda text: (names.safe_name(text), names.isolated_name(text)),
+    "a display name": lambda text: (glyphs.safe_name(text), glyphs.isolated_name(text)),
     "what a terminal can show": printable,
     "addresses in a text": lambda text: list(keys_in(text)),
     "links of an answer": lambda text: LinkFilter(str.isascii, "(withheld)").text(text),

@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager
 
-from bot.worker import MAX_ROUNDS, SHORT_ROUND_S, PacedQueue
+from bot.tasks import run_beside
+from bot.worker import MAX_ROUNDS, SHORT_ROUND_S, PacedQueue, Process
 from tests.waiting import until
 
 
-@asynccontextmanager
-async def running(
-    queue: PacedQueue, begin: Callable[[str, str], Awaitable[None]]
-) -> AsyncIterator[None]:
+def running(queue: PacedQueue, begin: Process) -> AbstractAsyncContextManager[None]:
     """Begin what waits while the context is open."""
-    task = asyncio.create_task(queue.run(begin))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    return run_beside(queue.run(begin))
 
 
 class Turns:

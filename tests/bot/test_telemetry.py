@@ -96,7 +96,8 @@ def test_processes_that_share_a_folder_are_summed(tmp_path: Path) -> None:
 from pathlib import Path
 from bot.telemetry import Metrics
 metrics = Metrics(Path({str(tmp_path)!r}))
-metrics.count("turn", "answered", 0.3)
+metrics.turns.labels("answered").inc()
+metrics.turn_seconds.observe(0.3)
 metrics.queue_depth.set({depth})
 """
         variables = environment(PROMETHEUS_MULTIPROC_DIR=str(tmp_path))

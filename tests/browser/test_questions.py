@@ -10,8 +10,8 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from bot.features.approvals.questions import APPROVE, REJECT
 from bot.live_events import ToolStarted
-from bot.safe_text.arguments import BULLET, render_arguments
-from bot.safe_text.glyphs import RTL_RUN
+from bot.safe_text.arguments import render_arguments
+from bot.safe_text.glyphs import BULLET, RTL_RUN
 from bot.transcript import ToolCall
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.browser.visit import expect_thread, say, thread, visit

@@ -42,7 +42,7 @@ from bot.live_events import (
     Noticed,
     Watcher,
 )
-from bot.safe_text.names import safe_name
+from bot.safe_text.glyphs import safe_name
 from bot.texts import Texts, preferred_language
 from bot.transcript import Author, Media, Message, Text, new_id
 from toolset.web.text import one_line

@@ -9,7 +9,7 @@ from bot.channels import Upload
 from bot.errors import KaiwaError
 from bot.file_types import MIB, MOST_BYTES, checked_type, kind_of, type_of
 from bot.http import read_body
-from bot.safe_text.names import safe_name
+from bot.safe_text.glyphs import safe_name
 from bot.transcript import Media
 
 MOST_ATTACHED = 4  # of one message

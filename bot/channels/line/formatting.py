@@ -15,7 +15,7 @@ from bot.channels.markdown import parse
 from bot.channels.replies import head, shortened, split, units
 from bot.errors import DeliveryRefused
 from bot.safe_text.addresses import unlinked
-from bot.safe_text.names import isolated_name, safe_name
+from bot.safe_text.glyphs import isolated_name, safe_name
 from bot.texts import Texts, language_of
 from toolset.shown import Card, row_text
 

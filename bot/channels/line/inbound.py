@@ -37,7 +37,7 @@ from bot.channels.traffic import TrafficRecorder
 from bot.errors import StoreUnavailable
 from bot.file_types import MOST_BYTES, kind_of, type_of
 from bot.http import read_body
-from bot.safe_text.names import safe_name
+from bot.safe_text.glyphs import safe_name
 from bot.transcript import Author, Media, Message, Part, Text, encode
 from toolset.web.decoding import decode_json
 

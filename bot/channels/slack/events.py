@@ -28,7 +28,7 @@ from bot.channels.slack.types import (
 )
 from bot.commands import SpokenCommands
 from bot.file_types import CANVAS, MIB, MOST_BYTES, kind_of
-from bot.safe_text.names import safe_name
+from bot.safe_text.glyphs import safe_name
 from bot.texts import language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
 

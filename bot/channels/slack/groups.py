@@ -11,7 +11,7 @@ from bot.channels import KeyValue
 from bot.channels.slack.client import Client
 from bot.channels.slack.types import read
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.safe_text.names import safe_name
+from bot.safe_text.glyphs import safe_name
 from bot.transcript import UNREADABLE, encode
 
 HOUR_S = 3_600

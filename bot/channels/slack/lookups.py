@@ -34,7 +34,7 @@ from bot.channels.slack.types import (
     read_address,
 )
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.safe_text.names import json_line, safe_name
+from bot.safe_text.glyphs import json_line, safe_name
 from bot.texts import LANGUAGES, Texts, preferred_language
 from bot.transcript import Author, Media, Part, Quote, Text, encode
 from toolset.web.json_values import as_object

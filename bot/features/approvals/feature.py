@@ -25,7 +25,7 @@ from bot.pipeline.journal import DECIDED, PARKED, Parked, readable
 from bot.pipeline.select import parse
 from bot.pipeline.services import Services
 from bot.safe_text.arguments import render_within_limit
-from bot.safe_text.names import isolated_name
+from bot.safe_text.glyphs import isolated_name
 from bot.store import Lease
 from bot.texts import language_for
 from bot.transcript import Author, Spending, Usage, channel_of, encode, new_id

@@ -13,7 +13,7 @@ from bot.agent.turn import ActingCall
 from bot.channels import Button, ButtonCard, fits
 from bot.features.approvals.review import Vote
 from bot.safe_text.arguments import code_block, render_arguments
-from bot.safe_text.names import quotable
+from bot.safe_text.glyphs import quotable
 from bot.texts import Texts
 
 APPROVE, REJECT = "approval.approve", "approval.reject"

@@ -15,8 +15,7 @@ from bot.agent.turn import ActingCall
 from bot.clock import now_ms
 from bot.errors import ModelError
 from bot.providers import ModelResponse, Provider, Request, ToolChoice
-from bot.safe_text.glyphs import invisible
-from bot.safe_text.names import safe_name
+from bot.safe_text.glyphs import invisible, safe_name
 from bot.safe_text.transcript import RESULT_CAP, escaped, transcript_lines
 from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Text, Usage, encode, new_id

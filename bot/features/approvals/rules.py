@@ -11,7 +11,7 @@ from bot.features.approvals.review import Vote
 from bot.features.approvals.settings import Config
 from bot.pipeline.feature import rejected
 from bot.safe_text.arguments import SHOWN
-from bot.safe_text.names import quotable
+from bot.safe_text.glyphs import quotable
 
 SWITCHED_OFF = "rejected: calls that act are switched off here"
 NO_ADDRESS = (

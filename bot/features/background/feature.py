@@ -21,7 +21,7 @@ from bot.features.background.store import BACKGROUND_S, KIND, StoredBackground
 from bot.file_types import kind_of
 from bot.pipeline.feature import SILENT, Feature, TurnRequest
 from bot.pipeline.services import Services
-from bot.safe_text.names import json_line
+from bot.safe_text.glyphs import json_line
 from bot.safe_text.transcript import name_of
 from bot.store import Lease
 from bot.store.keys import person_of

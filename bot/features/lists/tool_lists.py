@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from bot.features.lists.store import StoredItem, StoredLists
 from bot.pipeline.feature import store_errors_for_model
-from bot.safe_text.names import one_line
+from bot.safe_text.glyphs import one_line
 from toolset.tool import ToolError
 
 MOST_NAMES = 20  # other lists that a model reads of

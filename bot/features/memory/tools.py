@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.features.memory.store import FACTS, PersonFacts
 from bot.pipeline.feature import store_errors_for_model
-from bot.safe_text.names import one_line
+from bot.safe_text.glyphs import one_line
 from toolset.titles import words
 from toolset.tool import Tool, ToolContext, ToolError
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from bot.features.polls.poll import PREFIX, Poll
 from bot.features.polls.store import OPEN_POLLS, StoredPolls
 from bot.pipeline.feature import store_errors_for_model
-from bot.safe_text.names import one_line
+from bot.safe_text.glyphs import one_line
 from bot.texts import language_of
 from bot.transcript import encode
 from toolset.tool import ToolError

@@ -13,7 +13,7 @@ from bot.clock import now_ms
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import KEEP_TURNS, read_record
 from bot.pipeline.services import Services
-from bot.safe_text.names import json_line
+from bot.safe_text.glyphs import json_line
 from bot.safe_text.transcript import name_of
 from bot.transcript import Author, Media, Message, Part, Quote, TurnRecord, channel_of
 

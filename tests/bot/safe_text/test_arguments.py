@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 
 from bot.channels.line.formatting import plain_text as as_line_shows
 from bot.safe_text.arguments import (
-    BULLET,
     SHOWN,
-    SPACE,
     code_block,
     render_arguments,
     render_within_limit,
 )
-from bot.safe_text.glyphs import LEFT_TO_RIGHT, RTL_RUN
+from bot.safe_text.glyphs import BULLET, LEFT_TO_RIGHT, RTL_RUN, SPACE
 from bot.transcript import encode
 from tests.bot.safe_text.corpus import ATTACKS, BLANKS, IGNORABLE, LEGIBLE, MASKS
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.safe_text.glyphs import LEFT_TO_RIGHT
-from bot.safe_text.names import CAP, isolated_name, safe_name
+from bot.safe_text.glyphs import CAP, LEFT_TO_RIGHT, isolated_name, safe_name
 from tests.bot.safe_text.corpus import BLANKS
 
 NAMES = {

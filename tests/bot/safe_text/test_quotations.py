@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.safe_text.names import quotable
+from bot.safe_text.glyphs import quotable
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from bot.channels.line.formatting import plain_text
 from bot.pipeline.history import read_history
 from bot.providers.scripted import Step
-from bot.safe_text.sources import source_lists
+from bot.safe_text.links import source_lists
 from bot.store import Store
 from bot.transcript import Grounding, Source, ToolCall, Usage
 from tests.bot.harness import HERE, Harness

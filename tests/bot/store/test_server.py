@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bot.errors import SettingsError
-from bot.locks import try_lock
 from bot.store import embedded
 from bot.store.embedded import ValkeyServer, open_embedded
+from bot.tasks import try_lock
 from tests.bot.store.processes import read, socket_of, write
 
 

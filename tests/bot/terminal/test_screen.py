@@ -18,7 +18,8 @@ from bot.live_events import (
     ToolFinished,
     ToolStarted,
 )
-from bot.safe_text.arguments import BULLET, render_arguments
+from bot.safe_text.arguments import render_arguments
+from bot.safe_text.glyphs import BULLET
 from bot.terminal.screen import Screen, call_text, result_text
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.terminal import TerminalFake

@@ -10,7 +10,8 @@ from bot.channels.line.formatting import Formatter
 from bot.channels.line.types import JSON, chat_of, read_action
 from bot.errors import DeliveryRefused
 from bot.features.approvals.questions import APPROVE, REJECT, Question, card_of
-from bot.safe_text.arguments import BULLET, code_block, render_arguments
+from bot.safe_text.arguments import code_block, render_arguments
+from bot.safe_text.glyphs import BULLET
 from bot.texts import LANGUAGES
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig, open_rig
 from tests.bot.features.approvals.asking import card_asking

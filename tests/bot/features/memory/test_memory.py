@@ -16,7 +16,7 @@ from bot.features.memory.feature import FACTS_ID, FEW, facts_message
 from bot.features.memory.store import Fact, PersonFacts
 from bot.features.memory.tools import ForgetFact, Remember
 from bot.providers.scripted import Step
-from bot.safe_text.names import one_line
+from bot.safe_text.glyphs import one_line
 from bot.store import Store
 from bot.transcript import Author, Message, Text, ToolCall
 from tests.bot.harness import HERE, Harness, Mailbox, words
