@@ -1,11 +1,8 @@
-"""Loads the tools and hooks, the operator's own too. One that cannot be loaded prevents the start.
-
-MCP servers are another matter: the start waits for none, and one that fails prevents nothing.
-"""
+"""Loads tools and hooks, the operator's own too; one that cannot be loaded prevents the start."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib import import_module
 from inspect import isclass
@@ -17,14 +14,10 @@ from pydantic import BaseModel, SecretStr
 
 import toolset
 from bot.agent.hooks import Hook
-from bot.errors import SettingsError, StoreUnavailable
+from bot.errors import SettingsError
 from bot.http import tls_context
 from bot.log import hide
 from bot.settings import Settings, tool_config
-from bot.store import ToolPins
-from toolset.mcp.config import ServerConfig, read_servers
-from toolset.mcp.connection import McpServer, open_servers
-from toolset.mcp.pins import NoPins, Pins
 from toolset.offer.rules import read_rules
 from toolset.openapi.api_file import read_api_files
 from toolset.openapi.tool import load_api_tools
@@ -82,55 +75,6 @@ def tool_variables(folder: Path | None) -> set[str]:
         for variable in api.variables
     }
     return of_tools | of_apis
-
-
-def mcp_servers(settings: Settings) -> tuple[ServerConfig, ...]:
-    """The MCP servers that MCP_SERVERS names.
-
-    Raises:
-        SettingsError: the file cannot be used, or MCP_TRUST names a server that is not in it.
-    """
-    try:
-        servers = (
-            read_servers(settings.mcp_servers, settings.mcp_trust) if settings.mcp_servers else ()
-        )
-    except ToolSetupError as error:
-        raise SettingsError("MCP_SERVERS", str(error)) from error
-    if unknown := sorted(set(settings.mcp_trust) - {server.name for server in servers}):
-        raise SettingsError(
-            "MCP_TRUST", f"{unknown[0]} is no server in MCP_SERVERS; write its name as it is there"
-        )
-    return servers
-
-
-@asynccontextmanager
-async def open_mcp(
-    settings: Settings, tools: ToolMap, pins: ToolPins | None
-) -> AsyncIterator[list[McpServer]]:
-    """Connect to all MCP servers in the background, and offer their tools among ``tools``.
-
-    Args:
-        pins: None for a list on the command line, which pins nothing.
-
-    Raises:
-        SettingsError: MCP_SERVERS or MCP_TRUST is wrong.
-    """
-    stored: Pins = NoPins() if pins is None else _StoredPins(pins)
-    async with open_servers(mcp_servers(settings), tools, stored, tls_context()) as servers:
-        yield servers
-
-
-class _StoredPins:
-    """The pins of the store; unknown while it is away."""
-
-    def __init__(self, pins: ToolPins) -> None:
-        self._pins = pins
-
-    async def pin(self, server: str, digests: Mapping[str, str]) -> Mapping[str, str] | None:
-        try:
-            return await self._pins.pin(server, digests)
-        except StoreUnavailable:
-            return None
 
 
 def load_hooks(settings: Settings) -> list[Hook]:

@@ -14,7 +14,10 @@ from pathlib import Path
 
 import structlog
 
-from bot.app import ProcessServices, Runtime, asgi, open_runtime, open_services, open_url
+from bot.app.runtime import Runtime, open_runtime
+from bot.app.services import ProcessServices, open_services
+from bot.app.site import asgi
+from bot.app.storage import open_url
 from bot.ops.eviction import Evictor
 from bot.pipeline.periodic import beside_workers
 from bot.settings import Settings
@@ -138,20 +141,15 @@ def _leave_to_the_sweep(_conversation: str, _author: str) -> None:
 
 async def _run_features(runtime: Runtime) -> None:
     """Run what features do beside a worker."""
-    await asyncio.gather(*(service() for service in _services_of_features(runtime)))
-
-
-def _services_of_features(runtime: Runtime) -> list[Service]:
-    return beside_workers(runtime.conversations.services.features, runtime.store)
+    shared = runtime.conversations.services
+    await asyncio.gather(*(service() for service in beside_workers(shared.features, shared.store)))
 
 
 def _upkeep(runtime: Runtime) -> list[Service]:
     """What runs beside a worker."""
-    alerts = runtime.conversations.services.alerts
-    return [
-        Evictor(runtime.store, partial(alerts.notice, "store_full")).run,
-        *_services_of_features(runtime),
-    ]
+    shared = runtime.conversations.services
+    evictor = Evictor(shared.store, partial(shared.alerts.notice, "store_full"))
+    return [evictor.run, *beside_workers(shared.features, shared.store)]
 
 
 def _begin_collections() -> None:

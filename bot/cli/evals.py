@@ -10,15 +10,15 @@ from pathlib import Path
 
 import uvloop
 
-from bot import app, log, settings
+from bot import log, settings
 from bot.agent.loop import Agent
 from bot.evals import report
 from bot.evals.canned import canned_tools
 from bot.evals.questions import Question, choose, load_questions, load_results
-from bot.evals.results import keep_run, read_runs
+from bot.evals.results import Head, keep_run, keeping, read_runs, read_unfinished, setup_of
 from bot.evals.runner import Attempt, Limits, run_questions
-from bot.evals.unfinished import Head, keeping, read_unfinished, setup_of
 from bot.prices import load_prices
+from bot.prompts import persona
 from bot.providers.registry import check_models, model_secrets, open_models
 from bot.reports import print_table
 from bot.settings import Settings
@@ -114,7 +114,7 @@ async def _run(
     """
     metrics, total = Metrics(), len(questions) * limits.repeat
     async with open_models(config, metrics) as provider:
-        agent = Agent(provider, tools, app.persona(config), metrics, config.max_tool_turns)
+        agent = Agent(provider, tools, persona(config), metrics, config.max_tool_turns)
         if unfinished is None:
             return await run_questions(agent, questions, limits, _Progress(total))
         head = Head(setup_of(name, agent), _now())

@@ -1,7 +1,7 @@
 """The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | eval | doctor``.
 
-The commands import ``bot.cli.commands`` when they run: its imports take a second, and ``--help``
-needs none of them.
+The commands import what they need when they run: it takes a second, and ``--help`` needs none of
+it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,14 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from bot import features
+from bot.cli.outbox import outbox_cli
+from bot.cli.tools import tools_cli
 from bot.errors import BadInput, SettingsError, StoreUnavailable
 
 cli = typer.Typer(
     name="kaiwa", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
 )
-tools_cli = typer.Typer()
-outbox_cli = typer.Typer(no_args_is_help=True)
-add_cli = typer.Typer(no_args_is_help=True)
 cli.add_typer(tools_cli, name="tools", invoke_without_command=True)
-tools_cli.add_typer(add_cli, name="add")
 cli.add_typer(outbox_cli, name="outbox")
 
 for _file in sorted(Path(features.__path__[0]).glob("*/cli.py")):
@@ -34,7 +32,6 @@ for _file in sorted(Path(features.__path__[0]).glob("*/cli.py")):
         cli.command()(_command)
 
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Run no worker: kaiwa worker answers.")]
-Ids = Annotated[list[str], typer.Argument(metavar="ID…", help="Ids from kaiwa outbox list.")]
 
 
 def main() -> None:
@@ -48,7 +45,7 @@ def main() -> None:
     # What is loaded at the start stays; to look for garbage in it takes a sixth of the start.
     gc.disable()
     try:
-        cli(prog_name="kaiwa", obj=_read_store)
+        cli(prog_name="kaiwa", obj=_use_store)
     except (SettingsError, BadInput) as error:
         _give_up(str(error), 2)
     except StoreUnavailable as error:
@@ -57,11 +54,11 @@ def main() -> None:
         gc.enable()
 
 
-def _read_store(read: Any) -> Any:
+def _use_store(use: Any) -> Any:
     """What the command of a feature reads in the store."""
-    from bot.cli import commands
+    from bot.cli.prepare import use_store
 
-    return commands.read_store(read)
+    return use_store(use)
 
 
 def _open_missing() -> None:
@@ -129,9 +126,9 @@ def run(
         if no_worker:
             options.append("--no-worker")
         replace_by_supervisor(listen(config.host, config.port), config.kaiwa_processes, options)
-    from bot.cli import commands
+    from bot.cli import serving
 
-    commands.run(worker=not no_worker)
+    serving.run(worker=not no_worker)
 
 
 @cli.command(hidden=True)
@@ -145,19 +142,19 @@ def member(
     no_worker: NoWorker = False,
 ) -> None:
     """Run one of several processes that share a port; bot.supervisor starts it."""
-    from bot.cli import commands
+    from bot.cli import serving
     from bot.web.port import Membership
 
     membership = Membership(socket, link, folder, is_first, replaces)
-    commands.run(worker=not no_worker, processes=processes, membership=membership)
+    serving.run(worker=not no_worker, processes=processes, membership=membership)
 
 
 @cli.command()
 def worker() -> None:
     """Run a worker without web server, beside kaiwa run --no-worker."""
-    from bot.cli import commands
+    from bot.cli import serving
 
-    commands.worker()
+    serving.worker()
 
 
 @cli.command()
@@ -168,141 +165,21 @@ def chat(
     ] = False,
 ) -> None:
     """Talk in this terminal, or through a pipe: echo "weather in Tokyo" | kaiwa chat"""
-    from bot.cli import commands
+    from bot.cli import talk
 
     if show_prompt:
-        commands.show_prompt()
+        talk.show_prompt()
     else:
-        raise typer.Exit(commands.chat(new=new))
+        raise typer.Exit(talk.chat(new=new))
 
 
 @cli.command()
 def mcp() -> None:
     """Serve the tools that only read to another program, by the Model Context Protocol on stdin and
     stdout."""
-    from bot.cli import commands
+    from bot.cli import serving
 
-    commands.serve_mcp()
-
-
-@tools_cli.callback()
-def tools(context: typer.Context) -> None:
-    """List the tools that the model may call, call one, or write a new one."""
-    from bot.cli import commands
-
-    if context.invoked_subcommand is None:
-        commands.list_tools()
-
-
-@tools_cli.command()
-def call(
-    name: Annotated[str, typer.Argument(help="Name of the tool, such as get_weather.")],
-    arguments: Annotated[
-        str, typer.Argument(metavar="JSON", help="Its arguments, as a JSON object.")
-    ] = "{}",
-) -> None:
-    """Call a tool and print its result: kaiwa tools call get_weather '{"location": "Tokyo"}'"""
-    from bot.cli import commands
-
-    raise typer.Exit(commands.call_tool(name, arguments))
-
-
-@tools_cli.command()
-def accept(
-    server: Annotated[str, typer.Argument(help="Name of the server in MCP_SERVERS.")],
-) -> None:
-    """Accept the tools of an MCP server as they are now, after one has changed its description."""
-    from bot.cli import commands
-
-    commands.accept_tools(server)
-
-
-@outbox_cli.callback()
-def outbox() -> None:
-    """List dead letters, which could not be delivered or answered; retry or delete them."""
-
-
-@outbox_cli.command("list")
-def list_outbox(
-    limit: Annotated[int, typer.Option(min=1, max=4_000, help="How many, newest first.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, nothing shortened.")] = False,
-) -> None:
-    """List the dead letters: answers that were not delivered, and turns that were given up."""
-    from bot.cli import commands
-
-    commands.list_outbox(limit, as_json=as_json)
-
-
-@outbox_cli.command()
-def retry(
-    ids: Ids = [],  # noqa: B006 -- Typer reads the default and never changes it
-    every: Annotated[bool, typer.Option("--all", help="Every dead letter, oldest first.")] = False,
-) -> None:
-    """Put dead letters back: answers are sent again, messages are answered again."""
-    from bot.cli import commands
-
-    if every == bool(ids):
-        raise BadInput(
-            "name the dead letters to put back, or all of them: kaiwa outbox retry --all"
-        )
-    raise typer.Exit(commands.retry(None if every else ids))
-
-
-@outbox_cli.command()
-def discard(ids: Ids) -> None:
-    """Delete dead letters for good."""
-    from bot.cli import commands
-
-    raise typer.Exit(commands.discard(ids))
-
-
-@tools_cli.command()
-def new(
-    name: Annotated[str, typer.Argument(help="Name of the tool, such as roll_dice.")],
-    folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--dir", help="Folder; by default TOOLS_DIR, else toolset/.", show_default=False
-        ),
-    ] = None,
-) -> None:
-    """Write a new tool that works as it is: the file, two schemas and a test."""
-    from bot.cli import commands
-
-    commands.new_tool(name, folder)
-
-
-@add_cli.callback()
-def add() -> None:
-    """Add tools that others have described."""
-
-
-@add_cli.command()
-def openapi(
-    source: Annotated[
-        str, typer.Argument(metavar="FILE-or-URL", help="An OpenAPI document, 3.0 or 3.1, in JSON.")
-    ],
-    only: Annotated[
-        list[str],
-        typer.Option(
-            metavar="OPERATION", help="Id of an operation; again, or with commas, for more."
-        ),
-    ] = [],  # noqa: B006 -- Typer reads the default and never changes it
-    name: Annotated[
-        str, typer.Option(help="Begins the tools' names; by default the document's title.")
-    ] = "",
-    server: Annotated[
-        str, typer.Option(help="The API's address, in place of the document's.")
-    ] = "",
-    folder: Annotated[
-        Path | None, typer.Option("--dir", help="Folder; by default TOOLS_DIR.", show_default=False)
-    ] = None,
-) -> None:
-    """Add operations of an HTTP API as tools: those that read are low risk, all others ask before
-    each call."""
-    from bot.cli import commands
-
-    commands.add_openapi(source, only, name=name, server=server, folder=folder)
+    serving.serve_mcp()
 
 
 @cli.command("eval")
@@ -350,8 +227,8 @@ def doctor(
     ] = "",
 ) -> None:
     """Check every part, and say how to fix what does not work."""
-    from bot.cli import commands
+    from bot.cli import doctor as examination
 
     if fix != bool(url):
         raise BadInput("--fix and --url belong together: kaiwa doctor --fix --url https://…")
-    raise typer.Exit(commands.set_webhook(url) if fix else commands.doctor())
+    raise typer.Exit(examination.set_webhook(url) if fix else examination.doctor())

@@ -2,6 +2,5 @@
 
 questions  what is asked, and what a right answer is    judge    compares an answer with that
 canned     the real tools with fixed results            runner   asks, several questions at once
-report     counts, intervals, the table, the changes    results  the file of earlier runs
-unfinished the answers of a run that was interrupted
+report     counts, intervals, the table, the changes    results  the files of runs
 """

@@ -14,9 +14,10 @@ from bot.checks import CheckResult, Result, ago
 from bot.errors import ModelError, SettingsError, StoreUnavailable
 from bot.http import tls_context
 from bot.ops.call_tool import call_by_hand
+from bot.ops.mcp_servers import mcp_servers
 from bot.ops.startup import DEMO, GET_GEMINI, start_report
 from bot.ops.variable_names import check_names
-from bot.plugins import load_hooks, mcp_servers
+from bot.plugins import load_hooks
 from bot.providers import Provider
 from bot.settings import Settings, env_file_is_open, tool_config
 from bot.store import DeadLetter, MemoryUse, ServerFacts, Store

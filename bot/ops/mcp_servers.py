@@ -1,25 +1,75 @@
-"""MCP servers for operators: what each offers, and accepting what has changed."""
+"""MCP servers: connected from the settings, examined, and accepted where they have changed.
+
+The start waits for none of them, and one that fails prevents nothing.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 
 from bot.checks import CheckResult
-from bot.errors import BadInput
+from bot.errors import BadInput, SettingsError, StoreUnavailable
 from bot.http import tls_context
-from bot.plugins import mcp_servers, open_mcp, open_tools
+from bot.plugins import open_tools
 from bot.settings import Settings
 from bot.store import ToolPins
 from toolset.mcp.catalog import DESCRIPTION_CAP, shown, tool_name
+from toolset.mcp.config import ServerConfig, read_servers
 from toolset.mcp.connection import McpServer, open_servers
-from toolset.mcp.pins import ListedTool, NoPins, digests_of
+from toolset.mcp.pins import ListedTool, digests_of, pin_nothing
+from toolset.tool import ToolSetupError
 from toolset.tool_map import ToolMap
 
 # A line names so many tools at most.
 FEW = 10
 # A command that asks the servers once waits so long for them.
 PATIENCE_S = 12.0
+
+
+def mcp_servers(settings: Settings) -> tuple[ServerConfig, ...]:
+    """The MCP servers that MCP_SERVERS names.
+
+    Raises:
+        SettingsError: the file cannot be used, or MCP_TRUST names a server that is not in it.
+    """
+    try:
+        servers = (
+            read_servers(settings.mcp_servers, settings.mcp_trust) if settings.mcp_servers else ()
+        )
+    except ToolSetupError as error:
+        raise SettingsError("MCP_SERVERS", str(error)) from error
+    if unknown := sorted(set(settings.mcp_trust) - {server.name for server in servers}):
+        raise SettingsError(
+            "MCP_TRUST", f"{unknown[0]} is no server in MCP_SERVERS; write its name as it is there"
+        )
+    return servers
+
+
+@asynccontextmanager
+async def open_mcp(
+    settings: Settings, tools: ToolMap, pins: ToolPins | None
+) -> AsyncIterator[list[McpServer]]:
+    """Connect to all MCP servers in the background, and offer their tools among ``tools``.
+
+    Args:
+        pins: None for a list on the command line, which pins nothing.
+
+    Raises:
+        SettingsError: MCP_SERVERS or MCP_TRUST is wrong.
+    """
+
+    async def pin(server: str, digests: Mapping[str, str]) -> Mapping[str, str] | None:
+        if pins is None:
+            return digests
+        try:
+            return await pins.pin(server, digests)
+        except StoreUnavailable:
+            return None
+
+    async with open_servers(mcp_servers(settings), tools, pin, tls_context()) as servers:
+        yield servers
 
 
 async def check_servers(settings: Settings, pins: ToolPins | None) -> list[CheckResult]:
@@ -53,7 +103,7 @@ async def accept(settings: Settings, name: str, pins: ToolPins) -> list[tuple[st
         raise BadInput(
             f"no server is named {name}; MCP_SERVERS names {', '.join(configs) or 'none'}"
         )
-    async with open_servers([configs[name]], ToolMap([]), NoPins(), tls_context()) as (server,):
+    async with open_servers([configs[name]], ToolMap([]), pin_nothing, tls_context()) as (server,):
         await wait_for([server])
         if server.cause:
             raise BadInput(f"{name} cannot be read: {server.cause}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
-from bot.app import check_format, check_limits
+from bot.app.runtime import check_limits
+from bot.app.storage import check_format
 from bot.errors import SettingsError
-from bot.pipeline.services import Features
 from bot.settings import Settings, load
 from bot.store import FORMAT, Store
 from bot.store.keys import FORMAT_KEY
@@ -38,10 +38,10 @@ async def test_a_store_of_another_format_stops_the_start(
 
 def test_without_limits_only_known_people_may_write(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line names the mend; the page, which is the operator's, starts."""
-    check_limits(load(), Features())
+    check_limits(load(), admits=False)
     monkeypatch.setenv("LINE_CHANNEL_ACCESS_TOKEN", "token")
     monkeypatch.setenv("LINE_CHANNEL_SECRET", "secret")
     with pytest.raises(SettingsError, match=r"^ALLOWED_USERS: on LINE strangers .* add limits to"):
-        check_limits(load(), Features())
+        check_limits(load(), admits=False)
     monkeypatch.setenv("ALLOWED_USERS", "U" + "1" * 32)
-    check_limits(load(), Features())
+    check_limits(load(), admits=False)

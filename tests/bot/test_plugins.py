@@ -11,7 +11,8 @@ from bot import log
 from bot.agent.hooks import Hook
 from bot.cli.new_tool import write_tool
 from bot.errors import SettingsError
-from bot.plugins import load_hooks, mcp_servers, open_mcp, open_tools
+from bot.ops.mcp_servers import mcp_servers, open_mcp
+from bot.plugins import load_hooks, open_tools
 from bot.settings import load
 
 QUIET = """

@@ -36,7 +36,7 @@ def test_kaiwa_runs_with_other_features_in_place_of_all(tmp_path: Path) -> None:
         tests.append(f"tests/bot/features/test_{toy.name}.py")
         move(folder / f"bot/features/{toy.name}/played.py", folder / tests[-1])
     assert run(folder, "lint-imports", "--no-logo")
-    assert run(folder, "python", "-c", "import bot.cli.main, bot.cli.commands")
+    assert run(folder, "python", "-c", "import bot.cli.main, bot.cli.serving")
     assert run(folder, "python", "-m", "pytest", "--quiet", REFUSES, *tests)
 
 

@@ -22,7 +22,7 @@ FORKING.set_forkserver_preload(
     [
         "tests.process.forked_process",
         "bot.cli.main",
-        "bot.cli.commands",
+        "bot.cli.serving",
         "bot.channels.line.channel",
         "bot.channels.slack.channel",
         "bot.providers.gemini.client",

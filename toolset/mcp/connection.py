@@ -19,7 +19,7 @@ import anyio
 from toolset.mcp.answer import Answer
 from toolset.mcp.catalog import BEGINNING, Catalog, make_catalog, shown
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pins import ListedTool, Pins, digests_of
+from toolset.mcp.pins import ListedTool, Pin, digests_of
 from toolset.tool import ToolError
 from toolset.tool_map import ToolMap
 
@@ -67,15 +67,13 @@ class McpServer:
         settled: the first attempt has ended, in a list or in a failure.
     """
 
-    def __init__(
-        self, config: ServerConfig, tools: ToolMap, pins: Pins, tls: ssl.SSLContext
-    ) -> None:
+    def __init__(self, config: ServerConfig, tools: ToolMap, pin: Pin, tls: ssl.SSLContext) -> None:
         self.name = config.name
         self.catalog = Catalog()
         self.has_more = False
         self.cause = "not connected yet"
         self.settled = asyncio.Event()
-        self._config, self._tools, self._pins, self._tls = config, tools, pins, tls
+        self._config, self._tools, self._pin, self._tls = config, tools, pin, tls
         self._session: Session | None = None
         self._connected = asyncio.Event()
         self._changed = asyncio.Event()
@@ -212,7 +210,7 @@ class McpServer:
     async def _refresh(self, session: Session) -> None:
         listing = await session.read_tools()
         self._listed_at, self.has_more = time.monotonic(), listing.has_more
-        pins = await self._pins.pin(self.name, await asyncio.to_thread(digests_of, listing.tools))
+        pins = await self._pin(self.name, await asyncio.to_thread(digests_of, listing.tools))
         old = self.catalog
         new = await asyncio.to_thread(
             make_catalog, self._config, listing.tools, pins, call=self.call, old=old
@@ -249,10 +247,10 @@ class McpServer:
 
 @asynccontextmanager
 async def open_servers(
-    configs: Sequence[ServerConfig], tools: ToolMap, pins: Pins, tls: ssl.SSLContext
+    configs: Sequence[ServerConfig], tools: ToolMap, pin: Pin, tls: ssl.SSLContext
 ) -> AsyncIterator[list[McpServer]]:
     """Connect to servers in the background; on exit they are ended, side by side."""
-    servers = [McpServer(config, tools, pins, tls) for config in configs]
+    servers = [McpServer(config, tools, pin, tls) for config in configs]
     tasks = [asyncio.create_task(server.run()) for server in servers]
     try:
         yield servers

@@ -4,10 +4,10 @@ trusted."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 # The protocol limits a name to so many characters.
 OWN_NAME_CAP = 128
@@ -39,17 +39,11 @@ def digests_of(tools: Iterable[ListedTool]) -> dict[str, str]:
     return {one.name: one.digest for one in tools if len(one.name) <= OWN_NAME_CAP}
 
 
-class Pins(Protocol):
-    """The pinned digests of each server's tools."""
-
-    async def pin(self, server: str, digests: Mapping[str, str]) -> Mapping[str, str] | None:
-        """Pin the tools that have no pin; the pins of all of them, by tool. None where the store
-        does not answer."""
-        ...
+# Pins the tools of a server that have no pin, by their digests, and gives the pins of all of them;
+# None where the store does not answer.
+Pin = Callable[[str, Mapping[str, str]], Awaitable[Mapping[str, str] | None]]
 
 
-class NoPins:
-    """Pins nothing and finds nothing changed: for lists on the command line."""
-
-    async def pin(self, _server: str, digests: Mapping[str, str]) -> Mapping[str, str] | None:
-        return digests
+async def pin_nothing(_server: str, digests: Mapping[str, str]) -> Mapping[str, str]:
+    """Find nothing changed (``Pin``): for lists on the command line."""
+    return digests

@@ -9,7 +9,9 @@ import httpx
 import pytest
 from pydantic import BaseModel, SecretStr
 
-from bot import app
+from bot.app import site
+from bot.app.runtime import open_runtime
+from bot.app.services import open_services
 from bot.channels import Channel, Host, InboundEvent, Recipient
 from bot.channels.registry import (
     CHANNELS,
@@ -99,12 +101,12 @@ async def test_a_channel_that_the_registry_alone_names_answers(
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
     worker = ChatWorker(ROOM)
     async with AsyncExitStack() as stack:
-        services = await stack.enter_async_context(app.open_services(settings, settings.store_url))
+        services = await stack.enter_async_context(open_services(settings, settings.store_url))
         runtime = await stack.enter_async_context(
-            app.open_runtime(services, worker.add, registry=registry)
+            open_runtime(services, worker.add, registry=registry)
         )
         await stack.enter_async_context(worker.run(runtime.conversations.process))
-        transport = httpx.ASGITransport(app.asgi(services, runtime, None))
+        transport = httpx.ASGITransport(site.asgi(services, runtime, None))
         web = await stack.enter_async_context(
             httpx.AsyncClient(transport=transport, base_url="http://kaiwa")
         )

@@ -8,8 +8,8 @@ import pytest
 
 from bot.errors import BadInput
 from bot.evals.questions import Question
+from bot.evals.results import Head, keeping, read_unfinished
 from bot.evals.runner import Attempt
-from bot.evals.unfinished import Head, keeping, read_unfinished
 from bot.transcript import Usage
 
 HELLO, BYE = Question("hello", "no_tool", "en", "Hello"), Question("bye", "no_tool", "en", "Bye")

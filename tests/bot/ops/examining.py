@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
-from bot import app
 from bot.checks import CheckResult
+from bot.cli.doctor import openers_of
 from bot.ops.doctor import Openers, run_checks
-from bot.providers.registry import open_model
 from bot.settings import Settings
 from tests.fakes.tools import Echo, tool_map
 from toolset.tool_map import ToolMap
@@ -24,13 +23,7 @@ async def one_tool() -> AsyncIterator[ToolMap]:
 
 def openers(settings: Settings, **other: Any) -> Openers:
     """The real parts, but for others, and one tool."""
-    real: dict[str, Any] = {
-        "store": lambda: app.open_store_of(settings),
-        "tools": one_tool,
-        "model": partial(open_model, settings),
-        "channels": app.checks_of_channels(settings),
-    }
-    return Openers(**real | other)
+    return replace(openers_of(settings), **{"tools": one_tool, "mcp": {}, **other})
 
 
 async def found(settings: Settings, name: str, **other: Any) -> CheckResult:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from bot import app
+from bot.cli.doctor import checks_of_mcp
 from bot.errors import BadInput
-from bot.ops.mcp_servers import accept, check_servers
-from bot.plugins import open_mcp, open_tools
+from bot.ops.mcp_servers import accept, check_servers, open_mcp
+from bot.plugins import open_tools
 from bot.settings import load
 from bot.store import Store, open_store
 from tests.bot.command_line import Call
@@ -168,7 +168,7 @@ def test_the_command_accepts(alone: Hostile, call: Call) -> None:
 
 async def test_the_doctor_has_no_line_without_servers() -> None:
     """Nothing is shown of what is off."""
-    assert app.checks_of_mcp(load()) == {}
+    assert checks_of_mcp(load()) == {}
 
 
 async def test_the_start_waits_for_no_server(hostile: Hostile, store: Store) -> None:

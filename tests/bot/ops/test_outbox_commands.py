@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from bot.app import open_store_of
+from bot.app.storage import open_store_of
 from bot.channels import Delivery, Reply
 from bot.settings import load
 from bot.transcript import encode

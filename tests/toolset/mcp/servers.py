@@ -68,7 +68,7 @@ async def serving(
     """Connect to a server, and wait until it has been listed or has failed."""
     offered = ToolMap([]) if tools is None else tools
     tls = ssl.create_default_context()
-    async with open_servers([config], offered, pins or MemoryPins(), tls) as (server,):
+    async with open_servers([config], offered, (pins or MemoryPins()).pin, tls) as (server,):
         await server.settled.wait()
         yield Served(server, offered)
 

@@ -11,7 +11,7 @@ import pytest
 from toolset.mcp.answer import Answer
 from toolset.mcp.catalog import Catalog, make_catalog, tool_name
 from toolset.mcp.config import ServerConfig
-from toolset.mcp.pins import ListedTool, NoPins
+from toolset.mcp.pins import ListedTool, pin_nothing
 from toolset.tool import EVERY
 
 TRUSTED, OTHER = ServerConfig("srv", is_trusted=True), ServerConfig("srv")
@@ -161,7 +161,7 @@ def test_declared_data_is_in_the_response() -> None:
 
 async def test_a_list_on_the_command_line_pins_nothing() -> None:
     """Every tool is as it was first seen."""
-    assert await NoPins().pin("srv", {"a": "1"}) == {"a": "1"}
+    assert await pin_nothing("srv", {"a": "1"}) == {"a": "1"}
 
 
 def test_the_addresses_of_a_trusted_server_are_its_own() -> None:

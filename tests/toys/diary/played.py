@@ -9,8 +9,10 @@ from typing import cast
 import httpx
 from bot.features.diary.feature import Diary
 
-from bot import app
 from bot.agent.loop import Agent
+from bot.app import site
+from bot.app.runtime import open_runtime
+from bot.app.services import open_services
 from bot.errors import TryAgain
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Features
@@ -100,10 +102,10 @@ async def test_what_it_shows_is_behind_the_guard_of_the_page(settings: Settings)
     """Only this machine reads it where no token is set."""
     worker = ChatWorker(HERE)
     async with AsyncExitStack() as stack:
-        services = await stack.enter_async_context(app.open_services(settings, settings.store_url))
-        runtime = await stack.enter_async_context(app.open_runtime(services, worker.add))
+        services = await stack.enter_async_context(open_services(settings, settings.store_url))
+        runtime = await stack.enter_async_context(open_runtime(services, worker.add))
         await stack.enter_async_context(worker.run(runtime.conversations.process))
-        transport = httpx.ASGITransport(app.asgi(services, runtime, None))
+        transport = httpx.ASGITransport(site.asgi(services, runtime, None))
         web = await stack.enter_async_context(httpx.AsyncClient(transport=transport))
         assert (await web.get("http://kaiwa.example/diary")).status_code == 403
         shown = await web.get("http://localhost/diary")

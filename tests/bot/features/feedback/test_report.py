@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from bot.app import open_store_of
+from bot.app.storage import open_store_of
 from bot.clock import Days
 from bot.features.feedback.ratings import Rating, Ratings
 from bot.features.feedback.report import Line, report, rows

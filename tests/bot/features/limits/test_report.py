@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from bot.app import open_store_of
+from bot.app.storage import open_store_of
 from bot.clock import Days
 from bot.features.limits.report import Heavy, Line, report, rows
 from bot.prices import Price, load_prices

@@ -1,0 +1,102 @@
+"""``kaiwa doctor``: checks every part, or sets LINE's webhook and menu."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+import uvloop
+
+from bot.app.storage import connect, open_store_of
+from bot.channels import Host, InboundEvent, line
+from bot.channels.line.doctor import set_up
+from bot.channels.registry import channel_checks
+from bot.checks import CheckResult
+from bot.cli.prepare import prepare, print_report
+from bot.errors import SettingsError
+from bot.ops.doctor import Openers, run_checks
+from bot.ops.mcp_servers import check_servers, mcp_servers
+from bot.plugins import open_tools
+from bot.providers.registry import open_model
+from bot.settings import Settings, config_beside
+from bot.store.embedded import ValkeyServer
+from bot.texts import load
+
+
+def doctor() -> int:
+    """Run all checks and print the results; exit code 1 if one failed."""
+    config = prepare("CRITICAL")
+    return print_report(uvloop.run(run_checks(config, openers_of(config))))
+
+
+def set_webhook(url: str) -> int:
+    """Set LINE's webhook to this address, and the menu; print the result; exit code 1 if it does
+    not work."""
+    return print_report(uvloop.run(set_up_line(prepare("CRITICAL"), url)))
+
+
+def openers_of(settings: Settings) -> Openers:
+    """How the doctor opens the parts of this installation."""
+    return Openers(
+        store=lambda: open_store_of(settings),
+        tools=lambda: open_tools(settings),
+        model=partial(open_model, settings),
+        channels=checks_of_channels(settings),
+        mcp=checks_of_mcp(settings),
+    )
+
+
+async def _accept_nothing(conversation: str, event: InboundEvent) -> bool:
+    """Stands for the intake (``bot.channels.Accept``) in checks, where no channel accepts
+    messages."""
+    raise NotImplementedError
+
+
+def checks_of_channels(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
+    """The checks of ``kaiwa doctor`` for each channel, by the channel's name in the report."""
+
+    @asynccontextmanager
+    async def open_host() -> AsyncIterator[Host]:
+        # Most checks need no store, and may come before the first start.
+        url = settings.store_url or ValkeyServer(settings.kaiwa_data_dir.resolve()).url
+        async with connect(url, settings) as store:
+            yield Host(
+                _accept_nothing,
+                store.kv,
+                store.priority_kv,
+                texts=load(),
+                language=settings.language,
+                bot_name=settings.bot_name,
+            )
+
+    return channel_checks(settings, open_host)
+
+
+def checks_of_mcp(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
+    """The check of ``kaiwa doctor`` for MCP servers; none where MCP_SERVERS is empty.
+
+    Raises:
+        SettingsError: MCP_SERVERS or MCP_TRUST is wrong.
+    """
+
+    async def check() -> list[CheckResult]:
+        async with open_store_of(settings) as store:
+            return await check_servers(settings, store.tool_pins)
+
+    return {"mcp": check} if mcp_servers(settings) else {}
+
+
+async def set_up_line(settings: Settings, url: str) -> list[CheckResult]:
+    """Set the webhook URL and the menu at LINE.
+
+    Raises:
+        SettingsError: LINE is off.
+        BadInput: LINE cannot use this URL.
+    """
+    config = config_beside(line.Config, settings)
+    if not config.is_on:
+        raise SettingsError(
+            "LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first"
+        )
+    return await set_up(config, url, load(), settings.language)
