@@ -23,7 +23,7 @@ from toolset.openapi.api_file import read_api_files
 from toolset.openapi.tool import load_api_tools
 from toolset.sources import call_guarded, find_tools, import_file
 from toolset.tool import ToolSetupError
-from toolset.tool_map import NO_RULES, ToolMap
+from toolset.tool_map import ToolMap
 
 
 @asynccontextmanager
@@ -35,7 +35,7 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
     """
     async with httpx.AsyncClient(verify=tls_context()) as http:
         try:
-            rules = read_rules(settings.tools_allow) if settings.tools_allow else NO_RULES
+            rules = read_rules(settings.tools_allow) if settings.tools_allow else ()
         except ToolSetupError as error:
             raise SettingsError("TOOLS_ALLOW", str(error)) from error
         try:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import httpx
 from pydantic import BaseModel
 
-from toolset.offer.rules import Rules
+from toolset.offer.rules import Rule
 from toolset.sources import FoundTool, call_guarded, own_tools
 from toolset.tool import Tool, ToolSetupError, ValidatedTool, read_schemas
-from toolset.tool_map import NO_RULES, ToolMap
+from toolset.tool_map import ToolMap
 
 
 def find() -> list[type[Tool]]:
@@ -26,7 +27,7 @@ def build(
     found: Iterable[FoundTool],
     http: httpx.AsyncClient,
     configure: Callable[[type[BaseModel]], BaseModel],
-    rules: Rules = NO_RULES,
+    rules: Sequence[Rule] = (),
     others: Iterable[ValidatedTool] = (),
 ) -> ToolMap:
     """Create every tool that its settings switch on, each with its schemas.
@@ -39,19 +40,14 @@ def build(
     Raises:
         ToolSetupError: a tool that cannot be offered; the text says where it comes from.
     """
-    built = (_build_one(one, http, configure) for one in found)
-    return ToolMap([*(tool for tool in built if tool is not None), *others], rules)
-
-
-def _build_one(
-    found: FoundTool, http: httpx.AsyncClient, configure: Callable[[type[BaseModel]], BaseModel]
-) -> ValidatedTool | None:
-    config = configure(found.tool.Config)
-    try:
-        tool = call_guarded(lambda: found.tool.create(http, config), found.origin)
-        if tool is None:
-            return None
-        parameters, response = read_schemas(tool.name, found.schemas)
-        return ValidatedTool(tool, parameters, response, found.origin, own=found.own)
-    except ToolSetupError as error:
-        raise ToolSetupError(f"{found.origin}: {error}") from error
+    built: list[ValidatedTool] = []
+    for one in found:
+        config = configure(one.tool.Config)
+        try:
+            tool = call_guarded(partial(one.tool.create, http, config), one.origin)
+            if tool is not None:
+                parameters, response = read_schemas(tool.name, one.schemas)
+                built.append(ValidatedTool(tool, parameters, response, one.origin, own=one.own))
+        except ToolSetupError as error:
+            raise ToolSetupError(f"{one.origin}: {error}") from error
+    return ToolMap([*built, *others], rules)

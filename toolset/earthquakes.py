@@ -14,6 +14,7 @@ from toolset.jma.quakes import Quake, intensity_name, rank
 from toolset.jma.values import shown
 from toolset.titles import language_of, words
 from toolset.tool import Tool, ToolContext
+from toolset.web.json_values import filled
 
 COUNT = 5
 SOURCE = {"ja": "気象庁", "en": "Japan Meteorological Agency"}
@@ -113,16 +114,14 @@ def _shown(quake: Quake, felt: str, language: str) -> dict[str, Any]:
     epicentre = quake.epicentre_en or quake.epicentre
     if language == "ja":
         epicentre = quake.epicentre or quake.epicentre_en
-    optional = {
+    result: dict[str, Any] = {
+        "time": shown(quake.at),
         "epicentre": epicentre,
         "magnitude": quake.magnitude,
         "max_intensity": intensity_name(quake.intensity, language),
         "intensity_there": intensity_name(felt, language),
     }
-    result: dict[str, Any] = {"time": shown(quake.at)}
-    for name, value in optional.items():
-        if value:
-            result[name] = value
+    result = filled(result)
     if quake.depth_km is not None:
         result["depth_km"] = quake.depth_km
     return result

@@ -16,6 +16,7 @@ from toolset.rss.feed import SIZE_CAP, Headline, read
 from toolset.titles import language_of, words
 from toolset.tool import Tool, ToolContext
 from toolset.web.cache import SharedCache
+from toolset.web.json_values import filled
 from toolset.web.source import BaseUrl, Source
 
 TIMEOUT_S = 3
@@ -105,9 +106,5 @@ def _shown(headline: Headline, zone: tzinfo) -> dict[str, str]:
     time = ""
     if headline.published:
         time = headline.published.astimezone(zone).isoformat(timespec="minutes")
-    optional = {"source": headline.source, "time": time, "summary": headline.summary}
-    return {
-        "title": headline.title,
-        "link": headline.link,
-        **{key: value for key, value in optional.items() if value},
-    }
+    shown = {"title": headline.title, "link": headline.link, "source": headline.source}
+    return filled({**shown, "time": time, "summary": headline.summary})

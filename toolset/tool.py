@@ -471,8 +471,15 @@ def _capped(response: dict[str, Any]) -> dict[str, Any]:
     if is_deeper(response, MOST_LEVELS):
         raise ToolError("invalid response: nested too deeply")
     text = json.dumps(response, ensure_ascii=False, allow_nan=False).encode()
-    dropped = len(text) - OUTPUT_CAP
+    if len(text) <= OUTPUT_CAP and not is_deeper(response, DEEPEST):
+        return response
+    return {"output": truncated(text, OUTPUT_CAP)}
+
+
+def truncated(text: bytes, cap: int) -> str:
+    """The text cut to so many bytes, with a note at the end where something was cut."""
+    beginning = text[:cap].decode(errors="ignore")
+    dropped = len(text) - cap
     if dropped <= 0:
-        return {"output": text.decode()} if is_deeper(response, DEEPEST) else response
-    beginning = text[:OUTPUT_CAP].decode(errors="ignore")
-    return {"output": f"{beginning}[truncated: {dropped} bytes dropped, refine your query]"}
+        return beginning
+    return f"{beginning}[truncated: {dropped} bytes dropped, refine your query]"

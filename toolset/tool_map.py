@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from toolset.offer.rules import Rule, Rules
+from toolset.offer.rules import Rule
 from toolset.offer.search import FindTools
 from toolset.schema import shortened
 from toolset.tool import (
@@ -28,7 +28,6 @@ MOST = 40  # of them that a request declares otherwise
 MOST_BYTES = 64 * 1024  # of their definitions in a request, unless a single one has more
 ARRIVAL_S = 30.0  # of a call, for a tool that is expected
 MOST_OFFERS = 64  # that are remembered
-NO_RULES = Rules()
 FIND_TOOLS = FindTools.name
 
 
@@ -49,7 +48,11 @@ class ToolMap(Mapping[str, ValidatedTool]):
     """
 
     def __init__(
-        self, tools: Iterable[ValidatedTool], rules: Rules = NO_RULES, *, only_reading: bool = False
+        self,
+        tools: Iterable[ValidatedTool],
+        rules: Sequence[Rule] = (),
+        *,
+        only_reading: bool = False,
     ) -> None:
         self.rules = rules
         self.commands: dict[str, str] = {}
@@ -64,9 +67,8 @@ class ToolMap(Mapping[str, ValidatedTool]):
             self._fixed[name] = tool
             for word in tool.commands:
                 if (other := self.commands.setdefault(word, name)) != name:
-                    raise ToolSetupError(
-                        f"the tools {other} and {name} have the same command: {word}"
-                    )
+                    same = f"the tools {other} and {name} have the same command"
+                    raise ToolSetupError(f"{same}: {word}")
         self._offer(self._fixed)
 
     def __getitem__(self, name: str) -> ValidatedTool:
@@ -118,8 +120,8 @@ class ToolMap(Mapping[str, ValidatedTool]):
         """
         if FIND_TOOLS not in self._tools:
             return self.definitions
-        named = (name for name in used() if name in self._searched)
-        in_use = self._newest(list(dict.fromkeys(named)))
+        named = list(dict.fromkeys(name for name in used() if name in self._searched))
+        in_use = self._newest(named) if named else ()
         if in_use not in self._offers:
             if len(self._offers) == MOST_OFFERS:
                 self._offers.clear()
@@ -130,21 +132,22 @@ class ToolMap(Mapping[str, ValidatedTool]):
 
     def of_place(self, conversation: str, user: str) -> ToolMap:
         """The tools that the rules offer in a conversation to a person."""
-        number = self.rules.first(conversation, user)
-        if number is None:
-            return self
-        if number not in self._views:
-            self._views[number] = ToolMap(self.rules.rules[number].select(self._without_search()))
-        return self._views[number]
+        for number, rule in enumerate(self.rules):
+            if rule.matches(conversation, user):
+                return self._view(number, rule)
+        return self
 
     def only(self, patterns: tuple[str, ...], acting: tuple[str, ...]) -> ToolMap:
         """Those of them whose names match one of these patterns; calls of the acting ones are
         high-risk."""
-        key = patterns, acting
+        rule = Rule(tools=patterns, risk=dict.fromkeys(acting, "high"))
+        return self._view((patterns, acting), rule)
+
+    def _view(self, key: Hashable, rule: Rule) -> ToolMap:
+        """The tools that a rule offers, made once."""
         if key not in self._views:
             if len(self._views) == MOST_OFFERS:
                 self._views.clear()
-            rule = Rule(tools=patterns, risk=dict.fromkeys(acting, "high"))
             self._views[key] = ToolMap(rule.select(self._without_search()))
         return self._views[key]
 
@@ -219,7 +222,7 @@ class ToolMap(Mapping[str, ValidatedTool]):
 
     def _offer(self, tools: Mapping[str, ValidatedTool]) -> None:
         self._tools = dict(tools)
-        self._views: dict[int | tuple[tuple[str, ...], tuple[str, ...]], ToolMap] = {}
+        self._views: dict[Hashable, ToolMap] = {}
         self._offers: dict[tuple[str, ...], tuple[ToolDefinition, ...]] = {}
         self.definitions = tuple(tool.definition for tool in tools.values())
         self._searched = _searched(tools.values())

@@ -15,6 +15,7 @@ from toolset.jma.warning_kinds import SEVERITIES, kind
 from toolset.jma.warning_reports import Entry
 from toolset.titles import language_of, words
 from toolset.tool import Tool, ToolContext, ToolError
+from toolset.web.json_values import filled
 
 AREAS_CAP = 20
 CHOICES_CAP = 12
@@ -80,7 +81,7 @@ class GetWarnings(Tool):
         return {
             "place": ", ".join(areas.described(area, language) for area in place),
             "warnings": _warnings(found, areas, language),
-            **_headline(found),
+            **filled({"headline": _headline(found)}),
             "source": SOURCE[language],
         }
 
@@ -132,25 +133,21 @@ def _warning(code: str, entries: list[Entry], areas: Areas, language: str) -> di
     if language != "ja":
         status = STATUS_EN.get(status, "changed to this level")
         dangers = [ADDITIONS_EN.get(added, added) for added in dangers]
-    warning: dict[str, Any] = {
-        "name": its_kind.named(language),
-        "severity": its_kind.severity,
-        "areas": named[:AREAS_CAP],
-    }
-    optional = {
+    warning = {
         "level": its_kind.level,
         "status": status,
         "dangers": dangers[:AREAS_CAP],
         "reported": shown(newest.issued),
     }
-    for name, value in optional.items():
-        if value:
-            warning[name] = value
-    return warning
+    return {
+        "name": its_kind.named(language),
+        "severity": its_kind.severity,
+        "areas": named[:AREAS_CAP],
+        **filled(warning),
+    }
 
 
-def _headline(found: list[Entry]) -> dict[str, str]:
+def _headline(found: list[Entry]) -> str:
     """The Agency's sentence about the worst warning."""
     worst = sorted(found, key=lambda entry: SEVERITIES.index(kind(entry.code).severity))
-    headline = next((entry.headline for entry in worst if entry.headline), "")
-    return {"headline": headline} if headline else {}
+    return next((entry.headline for entry in worst if entry.headline), "")

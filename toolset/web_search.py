@@ -10,6 +10,7 @@ from pydantic import BaseModel, SecretStr
 
 from toolset.titles import words
 from toolset.tool import Tool, ToolContext, ToolError
+from toolset.web.json_values import filled
 from toolset.web.source import BaseUrl
 from toolset.websearch import MAX_RESULTS, SearchProvider
 from toolset.websearch.brave import BraveSearch
@@ -72,9 +73,8 @@ class WebSearch(Tool):
         count = min(int(arguments.get("count", USUAL_RESULTS)), MAX_RESULTS)
         language = context.locale.replace("_", "-").partition("-")[0].lower()
         found = await self._provider.search(query, count, language)
-        results = [
-            {"title": one.title, "url": one.url, "snippet": one.snippet}
-            | ({"date": one.date} if one.date else {})
-            for one in found
-        ]
+        results = []
+        for one in found:
+            shown = {"title": one.title, "url": one.url, "snippet": one.snippet}
+            results.append(shown | filled({"date": one.date}))
         return {"source": self._provider.name, "results": results}

@@ -13,6 +13,7 @@ from toolset.mediawiki.client import Article, WikiClient
 from toolset.titles import words
 from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.cache import SharedCache
+from toolset.web.json_values import filled
 
 TIMEOUT_S = 3.0
 CACHE_S = 3600
@@ -107,7 +108,7 @@ def _words(query: str) -> str:
 
 
 def _result(article: Article, summary: str, others: list[Article]) -> dict[str, Any]:
-    near = [_filled({"title": one.title, "description": one.description}) for one in others]
+    near = [filled({"title": one.title, "description": one.description}) for one in others]
     result = {
         "title": article.title,
         "description": article.description,
@@ -120,12 +121,7 @@ def _result(article: Article, summary: str, others: list[Article]) -> dict[str, 
         "licence": LICENCE,
         "others": near,
     }
-    return _filled(result)
-
-
-def _filled(result: dict[str, Any]) -> dict[str, Any]:
-    """Without what is empty or false."""
-    return {name: value for name, value in result.items() if value}
+    return filled(result)
 
 
 def _folded(text: str) -> str:

@@ -23,7 +23,7 @@ from toolset.confined.sandbox import PROGRAMS, NoSandbox, Sandbox
 from toolset.confined.workspace import Workspace
 from toolset.shares import Shares
 from toolset.titles import Words, words
-from toolset.tool import Tool, ToolContext, ToolError
+from toolset.tool import Tool, ToolContext, ToolError, truncated
 
 COMMANDS = "ls,cat,head,tail,wc,sort,uniq,cut,tr,grep,diff"
 PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+-]*")
@@ -113,7 +113,7 @@ class ReadFile(_InWorkspace):
         first = arguments.get("first_line", 1)
         chosen = lines[first - 1 : arguments.get("last_line")]
         return {
-            "content": files.truncate("\n".join(chosen)),
+            "content": truncated("\n".join(chosen).encode(), files.TEXT_CAP),
             "first_line": first,
             "last_line": first - 1 + len(chosen),
             "lines_in_file": len(lines),

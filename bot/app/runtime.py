@@ -17,7 +17,6 @@ from bot.channels.registry import CHANNELS, ChannelEntry, open_channels, open_to
 from bot.clock import Days
 from bot.errors import SettingsError
 from bot.features.registry import load_features
-from bot.tasks import hold_lock
 from bot.pipeline.accept import Intake, Refusals
 from bot.pipeline.runner import ConversationRunner
 from bot.pipeline.services import (
@@ -29,6 +28,7 @@ from bot.pipeline.services import (
 )
 from bot.pipeline.services import Services as ConversationServices
 from bot.settings import Settings, config_beside
+from bot.tasks import hold_lock
 from bot.web.files import SignedFiles
 
 LISTENS_POLL_S = 0.5  # until another process takes over a connection to a platform

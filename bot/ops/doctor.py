@@ -23,6 +23,7 @@ from bot.settings import Settings, env_file_is_open, tool_config
 from bot.store import DeadLetter, MemoryUse, ServerFacts, Store
 from toolset.create_image import CreateImageConfig
 from toolset.mcp.catalog import tool_name
+from toolset.offer import rules
 from toolset.tool_map import ToolMap
 
 CHECK_S = 15.0
@@ -250,11 +251,13 @@ def _check_rules(tools: ToolMap, settings: Settings) -> list[CheckResult]:
     let run unasked."""
     found = []
     of_servers = tuple(tool_name(server.name, "") for server in mcp_servers(settings))
-    if unknown := [name for name in tools.rules.unknown(tools) if not name.startswith(of_servers)]:
+    if unknown := [
+        name for name in rules.unknown(tools.rules, tools) if not name.startswith(of_servers)
+    ]:
         detail = f"rules for tools that there are not: {', '.join(unknown)}"
         fix = "correct the names in TOOLS_ALLOW"
         found.append(CheckResult("warning", "tool rules", detail, fix))
-    if lowered := tools.rules.lowered():
+    if lowered := rules.lowered(tools.rules):
         detail = f"nobody is asked about calls of: {', '.join(lowered)}"
         fix = "take their risk out of TOOLS_ALLOW to be asked"
         found.append(CheckResult("warning", "tool rules", detail, fix))

@@ -9,7 +9,7 @@ import pytest
 
 from tests.toolset.contexts import context
 from tests.toolset.doer import ANYTHING, Doer
-from toolset.offer.rules import Rules, read_rules
+from toolset.offer.rules import Rule, lowered, read_rules, unknown
 from toolset.offer.search import found_in, words_in
 from toolset.tool import Risk, ToolSetupError, ValidatedTool
 from toolset.tool_map import MANY, MOST, MOST_BYTES, MOST_OWN, ToolMap
@@ -44,7 +44,7 @@ def names(tools: ToolMap, *used: str) -> list[str]:
     return [each.name for each in tools.offered(lambda: used)]
 
 
-def rules(tmp_path: Path, text: str) -> Rules:
+def rules(tmp_path: Path, text: str) -> tuple[Rule, ...]:
     path = tmp_path / "rules.toml"
     path.write_text(text, "utf-8")
     return read_rules(path)
@@ -218,7 +218,7 @@ def test_a_rule_changes_a_risk_in_its_place_alone(tmp_path: Path) -> None:
         ("low", False),
     ]
     assert [one.definition.risk for one in tools.values()] == ["low", "high"]
-    assert found.lowered() == ["act"]
+    assert lowered(found) == ["act"]
 
 
 def test_only_reading_holds_in_every_place(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_only_reading_holds_in_every_place(tmp_path: Path) -> None:
 def test_names_that_no_tool_has_are_known(tmp_path: Path) -> None:
     """Patterns may match what comes later."""
     found = rules(tmp_path, '[[rule]]\ntools = ["look", "lok", "mcp_*"]\nrisk = { akt = "high" }')
-    assert found.unknown(["look"]) == ["akt", "lok"]
+    assert unknown(found, ["look"]) == ["akt", "lok"]
 
 
 @pytest.mark.parametrize(

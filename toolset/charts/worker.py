@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from toolset.confined.own_program import run_own
+from toolset.confined.own_program import run_for_picture
 from toolset.tool import ToolError
 from toolset.web.cache import SharedCache
 
@@ -71,11 +70,6 @@ class ChartDrawer:
         given = json.dumps(asdict(chart)).encode()
         try:
             async with asyncio.timeout(seconds), self._slots:
-                picture = base64.b64decode(
-                    await run_own(PROGRAM, (), given, seconds), validate=True
-                )
+                return await run_for_picture(PROGRAM, given, seconds, PNG)
         except (TimeoutError, ValueError) as error:
             raise ToolError(NOT_DRAWN) from error
-        if not picture.startswith(PNG):
-            raise ToolError(NOT_DRAWN)
-        return picture

@@ -164,18 +164,6 @@ def line_matcher(text: str, *, ignore_case: bool, is_regex: bool) -> Callable[[s
     return lambda line: text in line
 
 
-def truncate(text: str, cap: int = TEXT_CAP) -> str:
-    """The text cut to ``cap`` bytes, with a note at the end where something was cut."""
-    data = text.encode()
-    dropped = len(data) - cap
-    if dropped <= 0:
-        return text
-    return (
-        f"{data[:cap].decode(errors='ignore')}[truncated: {dropped} bytes dropped, refine your "
-        "query]"
-    )
-
-
 def write(folder: int, path: str, content: bytes, owner: int | None) -> None:
     """Create or replace a file, and create missing folders.
 

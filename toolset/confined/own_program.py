@@ -4,6 +4,7 @@ over."""
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
 import socket
 import sys
@@ -40,3 +41,19 @@ async def run_own(program: Path, arguments: Sequence[str], given: bytes, seconds
             argv, seconds, send, stdin=theirs, output_cap=FLOOD, environment=libraries
         )
     return result.output if result.code == 0 else ""
+
+
+async def run_for_picture(program: Path, given: bytes, seconds: float, beginning: bytes) -> bytes:
+    """The picture that a program prints in base64.
+
+    Args:
+        beginning: of every picture in its format.
+
+    Raises:
+        ToolError: it took too long.
+        ValueError: it has printed no such picture.
+    """
+    picture = base64.b64decode(await run_own(program, (), given, seconds), validate=True)
+    if not picture.startswith(beginning):
+        raise ValueError("no picture")
+    return picture

@@ -1,9 +1,6 @@
-"""Notes for the model about the place that a source found, and the folding by which names are
-compared."""
+"""Notes for the model about the place that a source found."""
 
 from __future__ import annotations
-
-import unicodedata
 
 from toolset.forecast.report import Place
 
@@ -22,9 +19,3 @@ def dissimilar(asked: str, found: Place) -> str:
         f"{asked} was found at {found}. If that is not in or near the place the user means, ask "
         "which is meant."
     )
-
-
-def folded(text: str) -> str:
-    """Without case and accents."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(character for character in decomposed if not unicodedata.combining(character))

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import math
 
-# Characters of a name or condition: comparing two names takes the product of their lengths.
-TEXT_CAP = 200
-
 
 def reading(value: object) -> str:
     """A decimal number; empty where there is none."""
@@ -26,8 +23,3 @@ def integer(value: object) -> int | None:
     """The nearest whole number; None where there is no number."""
     number = reading(value)
     return round(float(number)) if number else None
-
-
-def text(value: object) -> str:
-    """A bounded text; empty where there is none."""
-    return value[:TEXT_CAP].strip() if isinstance(value, str) else ""

@@ -13,7 +13,7 @@ from msgspec import Struct
 from pydantic import SecretStr
 
 from toolset.tool import ToolError
-from toolset.web.source import Source, StatusError
+from toolset.web.source import Source
 
 BASE_URL = "https://generativelanguage.googleapis.com"
 TIMEOUT_S = 60.0
@@ -77,7 +77,7 @@ class GeminiImages:
     """A client of one image model."""
 
     def __init__(self, http: httpx.AsyncClient, base_url: str, key: SecretStr, model: str) -> None:
-        self._source = Source(http, base_url or BASE_URL, TIMEOUT_S, ANSWER_CAP)
+        self._source = Source(http, base_url or BASE_URL, TIMEOUT_S, ANSWER_CAP, REFUSALS)
         self._key = key
         self._path = f"/v1beta/models/{model}:generateContent"
 
@@ -101,13 +101,8 @@ class GeminiImages:
         if shape:
             config["imageConfig"] = {"aspectRatio": shape}
         body = {"contents": [{"role": "user", "parts": parts}], "generationConfig": config}
-        try:
-            answer = await self._source.post_json(
-                self._path, body, {"x-goog-api-key": self._key.get_secret_value()}
-            )
-        except StatusError as error:
-            raise ToolError(REFUSALS.get(error.status, str(error))) from error
-        return _made(answer)
+        key = {"x-goog-api-key": self._key.get_secret_value()}
+        return _made(await self._source.post_json(self._path, body, key))
 
 
 def _made(answer: object) -> Made:

@@ -4,10 +4,9 @@ the processor."""
 from __future__ import annotations
 
 import asyncio
-import base64
 from pathlib import Path
 
-from toolset.confined.own_program import run_own
+from toolset.confined.own_program import run_for_picture
 from toolset.tool import ToolError
 
 PROGRAM = Path(__file__).with_name("shrink.py")
@@ -34,9 +33,6 @@ class Shrinker:
         """
         try:
             async with self._slots:
-                picture = base64.b64decode(await run_own(PROGRAM, (), data, SECONDS), validate=True)
+                return await run_for_picture(PROGRAM, data, SECONDS, JPEG)
         except ValueError as error:
             raise ToolError(NOT_READ) from error
-        if not picture.startswith(JPEG):
-            raise ToolError(NOT_READ)
-        return picture

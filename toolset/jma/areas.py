@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from toolset.jma.values import text
 from toolset.web.json_values import as_object
+from toolset.web.text import folded, line
 
 Level = Literal["offices", "centers", "class10s", "class20s"]
 
@@ -150,16 +150,18 @@ def _read(data: dict[str, Any]) -> Iterator[Area]:
     tables = {level: as_object(data.get(level)) for level in (*LEVELS, "class15s")}
     for level in LEVELS:
         for code, entry in tables[level].items():
-            name, name_en = text(as_object(entry).get("name")), text(as_object(entry).get("enName"))
+            name, name_en = line(as_object(entry).get("name")), line(as_object(entry).get("enName"))
             if not CODE.fullmatch(code) or not (name or name_en):
                 continue
-            line = dict(_ancestors(tables, level, code))
-            offices = _offices(tables, code) if level == "centers" else (line.get("offices", ""),)
+            ancestors = dict(_ancestors(tables, level, code))
+            offices = (
+                _offices(tables, code) if level == "centers" else (ancestors.get("offices", ""),)
+            )
             if all(offices):
                 above = _names(
-                    as_object(tables[at].get(line[at]))
+                    as_object(tables[at].get(ancestors[at]))
                     for at in ("offices", "centers")
-                    if at in line
+                    if at in ancestors
                 )
                 yield Area(
                     level,
@@ -167,7 +169,7 @@ def _read(data: dict[str, Any]) -> Iterator[Area]:
                     name,
                     name_en=name_en,
                     offices=offices,
-                    class10=line.get("class10s", ""),
+                    class10=ancestors.get("class10s", ""),
                     above=above,
                 )
 
@@ -180,7 +182,7 @@ def _ancestors(
         yield level, code
         if level not in PARENTS:
             return
-        level, code = PARENTS[level], text(as_object(tables[level][code]).get("parent"))
+        level, code = PARENTS[level], line(as_object(tables[level][code]).get("parent"))
 
 
 def _offices(tables: dict[str, dict[str, Any]], center: str) -> tuple[str, ...]:
@@ -192,7 +194,7 @@ def _offices(tables: dict[str, dict[str, Any]], center: str) -> tuple[str, ...]:
 
 
 def _names(above: Iterable[dict[str, Any]]) -> frozenset[str]:
-    names = (_folded(text(entry.get(field))) for entry in above for field in ("name", "enName"))
+    names = (_folded(line(entry.get(field))) for entry in above for field in ("name", "enName"))
     return frozenset(_bare(name) for name in names if name)
 
 
@@ -212,9 +214,7 @@ def _is_part(area: Area, name: str) -> bool:
 
 def _folded(name: str) -> str:
     """Without case, accents, brackets and repeated spaces."""
-    decomposed = unicodedata.normalize("NFKD", name.casefold())
-    plain = "".join(character for character in decomposed if not unicodedata.combining(character))
-    return " ".join(BRACKETS.sub("", plain).split())
+    return " ".join(BRACKETS.sub("", folded(name)).split())
 
 
 def _bare(name: str) -> str:

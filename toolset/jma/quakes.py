@@ -25,10 +25,11 @@ from typing import Any
 
 import msgspec
 
-from toolset.jma.values import moment, text
+from toolset.jma.values import moment
 from toolset.tool import ToolError
 from toolset.web.decoding import decode_json
 from toolset.web.json_values import entries
+from toolset.web.text import line
 
 SCALE = ("1", "2", "3", "4", "5-", "5+", "6-", "6+", "7")  # the Agency's intensities (震度)
 NAMES = {
@@ -101,7 +102,7 @@ def intensity_name(intensity: str, language: str) -> str:
 def _quakes(reports: list[_Report]) -> list[Quake]:
     by_quake: dict[str, list[_Report]] = {}
     for report in reports:
-        if eid := text(report.eid):
+        if eid := line(report.eid):
             by_quake.setdefault(eid, []).append(report)
     newest = list(by_quake.values())[:QUAKES_CAP]
     return [quake for same in newest if (quake := _quake(same))]
@@ -112,15 +113,15 @@ def _quake(reports: list[_Report]) -> Quake | None:
     at = next((found for report in reports if (found := moment(report.at))), None)
     if at is None or reports[0].ift == CANCELLED:
         return None
-    located = next((report for report in reports if text(report.anm)), reports[0])
-    felt = next((report for report in reports if rank(text(report.maxi))), reports[0])
-    intensity = text(felt.maxi)
+    located = next((report for report in reports if line(report.anm)), reports[0])
+    felt = next((report for report in reports if rank(line(report.maxi))), reports[0])
+    intensity = line(felt.maxi)
     if not rank(intensity):
         intensity = ""
     return Quake(
         at=at,
-        epicentre=text(located.anm),
-        epicentre_en=text(located.en_anm),
+        epicentre=line(located.anm),
+        epicentre_en=line(located.en_anm),
         magnitude=_first(_magnitude(report.mag) for report in reports),
         intensity=intensity,
         depth_km=_depth_km(located.cod),
@@ -135,14 +136,14 @@ def _first(values: Iterable[str]) -> str:
 def _magnitude(value: object) -> str:
     """``2.4``; the words for one that cannot be measured (Ｍ８を超える巨大地震) as they are."""
     try:
-        number = float(text(value, 20))
+        number = float(line(value, 20))
     except ValueError:
-        return text(value, 20)
+        return line(value, 20)
     return f"{number:.1f}" if math.isfinite(number) else ""
 
 
 def _depth_km(value: object) -> int | None:
-    found = COORDINATES.fullmatch(text(value))
+    found = COORDINATES.fullmatch(line(value))
     return max(0, round(-int(found[1]) / 1000)) if found and found[1] else None
 
 
@@ -150,7 +151,7 @@ def _intensities(prefectures: object) -> dict[str, str]:
     found: dict[str, str] = {}
     for prefecture in entries(prefectures):
         for place in (prefecture, *entries(prefecture.get("city"))):
-            code, intensity = text(place.get("code")), text(place.get("maxi"))
+            code, intensity = line(place.get("code")), line(place.get("maxi"))
             if code and rank(intensity):
                 found[code] = intensity
     return found

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
 
-TEXT_CAP = 120  # characters of a name
+from toolset.web.text import line
+
 JST = timezone(timedelta(hours=9))
-
-
-def text(value: object, cap: int = TEXT_CAP) -> str:
-    """A text with single spaces; empty for anything else."""
-    return " ".join(value[: 2 * cap].split())[:cap] if isinstance(value, str) else ""
 
 
 def moment(value: object) -> datetime | None:
     """A time with its zone, in Japan's; None for anything else."""
     try:
-        parsed = datetime.fromisoformat(text(value))
+        parsed = datetime.fromisoformat(line(value))
         return parsed.astimezone(JST) if parsed.tzinfo else None
     except (ValueError, OverflowError):
         return None

@@ -20,8 +20,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from toolset.jma.values import JST, moment, text
+from toolset.jma.values import JST, moment
 from toolset.web.json_values import as_list, as_object, entries
+from toolset.web.text import line
 
 NOT_IN_FORCE = frozenset({"解除", "なし", "発表警報・注意報はなし"})
 CODE = re.compile(r"[0-9]{2}")
@@ -72,7 +73,7 @@ class WarningReports:
         for report in self._reports:
             looked_for = codes if _has_municipalities(report) or not class10 else {class10}
             for area, kind in _states(report):
-                if area in looked_for and CODE.fullmatch(code := text(kind.get("code"))):
+                if area in looked_for and CODE.fullmatch(code := line(kind.get("code"))):
                     states[area, code] = _entry(
                         report, area, code, kind
                     )  # a later report replaces an earlier one
@@ -89,16 +90,16 @@ def _states(report: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for items in ("class10Items", "class20Items"):
         for item in entries(warning.get(items)):
             for kind in entries(item.get("kinds")):
-                yield text(item.get("areaCode")), kind
+                yield line(item.get("areaCode")), kind
 
 
 def _entry(report: dict[str, Any], area: str, code: str, kind: dict[str, Any]) -> Entry:
-    additions = [text(one, 40) for one in as_list(kind.get("additions"))[:ADDITIONS_CAP]]
+    additions = [line(one, 40) for one in as_list(kind.get("additions"))[:ADDITIONS_CAP]]
     return Entry(
         area=area,
         code=code,
-        status=text(kind.get("status"), 40),
+        status=line(kind.get("status"), 40),
         additions=tuple(filter(None, additions)),
-        headline=text(report.get("headlineText"), HEADLINE_CAP),
+        headline=line(report.get("headlineText"), HEADLINE_CAP),
         issued=moment(report.get("reportDatetime")),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import httpx
 
@@ -16,6 +16,7 @@ from toolset.mediawiki.address import LANGUAGE
 from toolset.tool import ToolError
 from toolset.web.json_values import as_list, as_object, entries
 from toolset.web.source import Source
+from toolset.web.text import line, web_address
 
 API = "/w/api.php"
 BODY_CAP = 256 * 1024  # bytes; five beginnings of 1200 characters have 30 KiB
@@ -104,7 +105,7 @@ class WikiClient:
         pages = await self._pages(
             language, {"prop": "extracts", "pageids": str(page_id), "exlimit": "1"} | TEXT
         )
-        return _text(pages[0].get("extract"), TEXT_CAP + LINE_CAP) if pages else ""
+        return _beginning(pages[0]) if pages else ""
 
     async def _pages(self, language: str, params: dict[str, str]) -> list[dict[str, Any]]:
         source = Source(
@@ -126,44 +127,29 @@ def _refusal(answer: object) -> str:
 
 
 def _article(page: dict[str, Any], language: str) -> Article | None:
-    title, page_id = _text(page.get("title")), _integer(page.get("pageid"))
+    title, page_id = line(page.get("title"), LINE_CAP), _integer(page.get("pageid"))
     if not title or page_id <= 0:
         return None
     newest = next(iter(as_list(page.get("revisions"))), None)
-    own_language = _text(page.get("pagelanguage"))
+    own_language = line(page.get("pagelanguage"))
     code = own_language if CODE.fullmatch(own_language) else language
     return Article(
         page_id=page_id,
         title=title,
-        description=_text(page.get("description")),
-        # The service may give somewhat more than was asked for.
-        beginning=_text(page.get("extract"), TEXT_CAP + LINE_CAP),
-        url=_url(page.get("fullurl"))
+        description=line(page.get("description"), LINE_CAP),
+        beginning=_beginning(page),
+        url=web_address(page.get("fullurl"), URL_CAP)
         or f"https://{language}.wikipedia.org/wiki/{quote(title.replace(' ', '_'))}",
         language=code,
-        edited=_text(as_object(newest).get("timestamp"))[:10],
+        edited=line(as_object(newest).get("timestamp"), 10),
         is_disambiguation="disambiguation" in as_object(page.get("pageprops")),
     )
 
 
-def _url(value: object) -> str:
-    """The article's address, if it can be one; empty otherwise."""
-    if (
-        not isinstance(value, str)
-        or len(value) > URL_CAP
-        or not value.isascii()
-        or re.search(r"[\s<>\"]", value)
-    ):
-        return ""
-    try:
-        parts = urlsplit(value)
-    except ValueError:
-        return ""
-    return value if parts.scheme in ("http", "https") and parts.hostname else ""
-
-
-def _text(value: object, cap: int = LINE_CAP) -> str:
-    return value[:cap].strip() if isinstance(value, str) else ""
+def _beginning(page: dict[str, Any]) -> str:
+    """The text of a page, of which the service may give somewhat more than was asked for."""
+    text = page.get("extract")
+    return text[: TEXT_CAP + LINE_CAP].strip() if isinstance(text, str) else ""
 
 
 def _integer(value: object) -> int:

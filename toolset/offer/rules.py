@@ -6,8 +6,7 @@ The first rule that matches a turn decides; a turn that no rule matches may use 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, get_args
@@ -46,51 +45,29 @@ class Rule(BaseModel):
 
     def select(self, tools: Iterable[ValidatedTool]) -> list[ValidatedTool]:
         """The tools on offer, with the risk they have here."""
-        chosen = (tool for tool in tools if self._offers(tool.definition.name))
-        return [
-            tool.with_risk(self.risk.get(tool.definition.name, tool.definition.risk))
-            for tool in chosen
-        ]
-
-    def unknown(self, names: Iterable[str]) -> list[str]:
-        """The names in the rule that belong to no tool."""
-        known = set(names)
-        exact = [
-            *self.risk,
-            *(name for name in self.tools if not any(sign in name for sign in WILD)),
-        ]
-        return sorted({name for name in exact if name not in known})
-
-    def _offers(self, name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in self.tools)
+        chosen = []
+        for tool in tools:
+            name = tool.definition.name
+            if any(fnmatchcase(name, pattern) for pattern in self.tools):
+                chosen.append(tool.with_risk(self.risk.get(name, tool.definition.risk)))
+        return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """All rules, in the order of the file."""
-
-    rules: tuple[Rule, ...] = ()
-
-    def first(self, conversation: str, user: str) -> int | None:
-        """The number of the rule that decides, from 0; None if there is none."""
-        return next(
-            (number for number, rule in enumerate(self.rules) if rule.matches(conversation, user)),
-            None,
-        )
-
-    def unknown(self, names: Iterable[str]) -> list[str]:
-        """The names in the rules that belong to no tool."""
-        known = tuple(names)
-        return sorted({name for rule in self.rules for name in rule.unknown(known)})
-
-    def lowered(self) -> list[str]:
-        """The tools whose calls no person is asked about, because a rule says ``low``."""
-        return sorted(
-            {name for rule in self.rules for name, risk in rule.risk.items() if risk == "low"}
-        )
+def unknown(rules: Sequence[Rule], names: Iterable[str]) -> list[str]:
+    """The names in the rules that belong to no tool."""
+    exact: set[str] = set()
+    for rule in rules:
+        exact.update(rule.risk)
+        exact.update(name for name in rule.tools if not any(sign in name for sign in WILD))
+    return sorted(exact.difference(names))
 
 
-def read_rules(path: Path) -> Rules:
+def lowered(rules: Sequence[Rule]) -> list[str]:
+    """The tools whose calls no person is asked about, because a rule says ``low``."""
+    return sorted({name for rule in rules for name, risk in rule.risk.items() if risk == "low"})
+
+
+def read_rules(path: Path) -> tuple[Rule, ...]:
     """Read a TOML file of ``[[rule]]`` tables.
 
     Raises:
@@ -114,4 +91,4 @@ def read_rules(path: Path) -> Rules:
                 f"{path}, rule {number}, {where}: {first['msg']}. Fields: {fields}; risks: "
                 f"{', '.join(get_args(Risk))}"
             ) from error
-    return Rules(tuple(rules))
+    return tuple(rules)

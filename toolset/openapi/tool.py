@@ -14,7 +14,15 @@ from pydantic import BaseModel, SecretStr, create_model
 
 from toolset.openapi.api_file import ApiFile, Credential, Operation, read_api_files
 from toolset.openapi.request import RequestParts, quoted, request_parts
-from toolset.tool import EVERY, Risk, ToolContext, ToolError, ToolSetupError, ValidatedTool
+from toolset.tool import (
+    EVERY,
+    Risk,
+    ToolContext,
+    ToolError,
+    ToolSetupError,
+    ValidatedTool,
+    truncated,
+)
 from toolset.web.decoding import decode_json
 from toolset.web.source import UNCOMPRESSED
 
@@ -212,8 +220,7 @@ def _redirect(url: httpx.URL, location: str) -> httpx.URL | None:
 
 def _shown(body: bytes, content_type: str) -> Any:
     """The body as a model gets it: JSON, else text; the beginning of a long one."""
-    dropped = len(body) - SHOWN_CAP
-    if dropped <= 0 and (content_type.endswith("json") or not content_type):
+    if len(body) <= SHOWN_CAP and (content_type.endswith("json") or not content_type):
         try:
             return decode_json(body)
         except ValueError:
@@ -225,10 +232,7 @@ def _shown(body: bytes, content_type: str) -> Any:
         and b"\0" in body
     ):
         return f"[{len(body)} bytes, no text]"
-    text = body[:SHOWN_CAP].decode(errors="ignore")
-    readable = "".join(
+    text = truncated(body, SHOWN_CAP)
+    return "".join(
         character for character in text if character.isprintable() or character in "\n\t "
     )
-    if dropped > 0:
-        return f"{readable}[truncated: {dropped} bytes dropped, refine your query]"
-    return readable

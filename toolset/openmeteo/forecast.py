@@ -11,11 +11,12 @@ from itertools import pairwise
 from typing import Any
 
 from toolset.forecast.report import Day, Report, Slot
-from toolset.forecast.values import integer, reading, text
+from toolset.forecast.values import integer, reading
 from toolset.openmeteo.geocoding import Found
 from toolset.openmeteo.weather_codes import is_snow, words
 from toolset.tool import ToolError
 from toolset.web.json_values import as_list, as_object
+from toolset.web.text import line
 
 SOURCE = "Open-Meteo.com (CC BY 4.0)"  # as its licence asks
 DAYS = 7
@@ -95,7 +96,7 @@ def read(answer: object, found: Found, language: str) -> Report:
     slots: dict[str, list[Slot]] = {}
     for hour, following in pairwise([*hours, {}]):
         if slot := _slot(hour, following, language):
-            slots.setdefault(text(hour.get("time"))[:10], []).append(slot)
+            slots.setdefault(line(hour.get("time"))[:10], []).append(slot)
     days = (_day(row, slots) for row in _rows(whole.get("daily"), DAYS))
     return Report(
         place=found.place,
@@ -132,7 +133,7 @@ def _slot(hour: Row, following: Row, language: str) -> Slot | None:
 
 def _day(row: Row, slots: dict[str, list[Slot]]) -> Day | None:
     try:
-        day = date.fromisoformat(text(row.get("time")))
+        day = date.fromisoformat(line(row.get("time")))
     except ValueError:
         return None
     return Day(
@@ -171,6 +172,6 @@ def _time(value: object) -> str:
 
 def _moment(value: object) -> datetime | None:
     try:
-        return datetime.fromisoformat(text(value)).replace(tzinfo=None)
+        return datetime.fromisoformat(line(value)).replace(tzinfo=None)
     except ValueError:
         return None

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolset.forecast import notes
-from toolset.forecast.notes import folded
 from toolset.forecast.report import Place
-from toolset.forecast.values import integer, reading, text
+from toolset.forecast.values import integer, reading
 from toolset.web.json_values import entries
+from toolset.web.text import folded, line
 
 COUNT = 10  # results asked for
 RIVAL = (
@@ -110,17 +110,17 @@ def _candidate(entry: dict[str, Any]) -> _Candidate | None:
     latitude, longitude, name = (
         reading(entry.get("latitude")),
         reading(entry.get("longitude")),
-        text(entry.get("name")),
+        line(entry.get("name")),
     )
     if not (latitude and longitude and name):
         return None
     areas = tuple(
-        text(entry.get(level)) for level in ("admin1", "admin2", "admin3", "admin4", "country")
+        line(entry.get(level)) for level in ("admin1", "admin2", "admin3", "admin4", "country")
     )
     return _Candidate(
         Place(name, areas[0], areas[-1]),
         tuple(folded(area) for area in areas if area),
-        folded(text(entry.get("country_code"))),
+        folded(line(entry.get("country_code"))),
         latitude=latitude,
         longitude=longitude,
         population=integer(entry.get("population")) or 0,

@@ -17,12 +17,11 @@ from calendar import timegm
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
-from urllib.parse import urlsplit
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
 from toolset.tool import ToolError
-from toolset.web.text import one_line
+from toolset.web.text import one_line, web_address
 
 SIZE_CAP = 512 * 1024  # bytes
 ELEMENTS_CAP = 20_000
@@ -174,29 +173,12 @@ class _Reducer:
 
 
 def _headline(entry: Any, name: str) -> Headline | None:
-    title, link = plain(entry.get("title"), TITLE_CAP), _web_address(entry.get("link"))
+    title, link = plain(entry.get("title"), TITLE_CAP), web_address(entry.get("link"), LINK_CAP)
     if not title or not link:
         return None
     source = plain((entry.get("source") or {}).get("title"), TITLE_CAP) or name
     published = _moment(entry.get("published_parsed") or dict.get(entry, "updated_parsed"))
     return Headline(title, link, source, published, plain(entry.get("summary"), SUMMARY_CAP))
-
-
-def _web_address(value: object) -> str:
-    """An address with http or https, and without a user's name; empty for anything else."""
-    if (
-        not isinstance(value, str)
-        or len(value) > LINK_CAP
-        or not value.isprintable()
-        or " " in value
-    ):
-        return ""
-    try:
-        parts = urlsplit(value)
-        is_plain = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
-    except ValueError:
-        return ""
-    return value if is_plain else ""
 
 
 def _moment(value: Any) -> datetime | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 
@@ -18,6 +19,11 @@ def as_list(value: object) -> list[Any]:
 def entries(value: object) -> list[dict[str, Any]]:
     """The objects of a list."""
     return [entry for entry in as_list(value) if isinstance(entry, dict)]
+
+
+def filled(values: Mapping[str, Any]) -> dict[str, Any]:
+    """An object without what is empty, false or unknown."""
+    return {name: value for name, value in values.items() if value}
 
 
 def target_of(ref: object, root: Any) -> Any:

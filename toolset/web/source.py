@@ -4,7 +4,8 @@ for every failure."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -18,6 +19,7 @@ from toolset.web.decoding import decode_json
 BODY_CAP = 1024 * 1024  # bytes
 RETRY_PAUSE_S = 0.2
 RETRIED = frozenset({500, 502, 503, 504})
+NO_TEXTS: Mapping[int, str] = MappingProxyType({})
 UNCOMPRESSED = {"Accept-Encoding": "identity"}  # the cap counts bytes as they arrive
 
 
@@ -48,19 +50,9 @@ class TemporaryError(ToolError):
 class StatusError(ToolError):
     """The service refuses the request."""
 
-    def __init__(self, status: int) -> None:
-        super().__init__(f"API error: status {status}")
+    def __init__(self, status: int, text: str = "") -> None:
+        super().__init__(text or f"API error: status {status}")
         self.status = status
-
-
-Refusal = Callable[[int, bytes], ToolError | None]
-
-
-def refused_status(status: int, _body: bytes) -> ToolError | None:
-    """The error for every status but 200."""
-    if status in RETRIED:
-        return TemporaryError(f"API error: status {status}")
-    return None if status == httpx.codes.OK else StatusError(status)
 
 
 class Source:
@@ -70,7 +62,7 @@ class Source:
         base_url: scheme, host and port; no argument of a call can change them.
         timeout_s: for everything: connection, a slow body, the second attempt.
         cap: bytes of a body.
-        refusal: what is wrong with a response, by its status and body; None for nothing.
+        refusals: the error text for a status.
     """
 
     def __init__(
@@ -79,13 +71,13 @@ class Source:
         base_url: str,
         timeout_s: float,
         cap: int = BODY_CAP,
-        refusal: Refusal = refused_status,
+        refusals: Mapping[int, str] = NO_TEXTS,
     ) -> None:
         self._http = http
         self._base_url = base_url
         self._timeout_s = timeout_s
         self._cap = cap
-        self._refusal = refusal
+        self._refusals = refusals
 
     async def get(
         self,
@@ -160,10 +152,15 @@ class Source:
             raise TemporaryError("API request failed: connection failed") from error
         except httpx.HTTPError as error:
             raise TemporaryError("API request failed: connection closed") from error
-        refusal = self._refusal(status, body)
-        if refusal is not None:
-            raise refusal
+        self.check(status, body)
         return body
+
+    def check(self, status: int, _body: bytes) -> None:
+        """Raise ``ToolError`` for a response that is none: for every status but 200."""
+        if status in RETRIED:
+            raise TemporaryError(f"API error: status {status}")
+        if status != httpx.codes.OK:
+            raise StatusError(status, self._refusals.get(status, ""))
 
     async def _exchange(self, request: httpx.Request) -> tuple[int, bytes]:
         """Status and body of one request; redirects are not followed."""

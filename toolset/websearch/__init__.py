@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from toolset.tool import ToolError
 from toolset.web.json_values import entries
-from toolset.web.text import one_line
+from toolset.web.text import line, web_address
 
 MAX_RESULTS = 10
 TITLE_CAP = 200  # characters
@@ -72,22 +72,9 @@ def read_results(
 
 
 def _result(entry: dict[str, Any], snippet_field: str, date_field: str) -> SearchResult | None:
-    url = entry.get("url")
-    if (
-        not isinstance(url, str)
-        or not url.startswith(("https://", "http://"))
-        or len(url) > URL_CAP
-    ):
+    url = web_address(entry.get("url"), URL_CAP)
+    if not url:
         return None
-    title, snippet = (
-        _line(entry.get("title"), TITLE_CAP),
-        _line(entry.get(snippet_field), SNIPPET_CAP),
-    )
-    return SearchResult(title or url[:TITLE_CAP], url, snippet, _line(entry.get(date_field), 10))
-
-
-def _line(value: object, cap: int) -> str:
-    """A text in one line, without invisible characters."""
-    if not isinstance(value, str):
-        return ""
-    return one_line(value[: 2 * cap])[:cap]
+    title = line(entry.get("title"), TITLE_CAP) or url[:TITLE_CAP]
+    snippet = line(entry.get(snippet_field), SNIPPET_CAP)
+    return SearchResult(title, url, snippet, line(entry.get(date_field), 10))

@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from toolset.tool import ToolError
 from toolset.web.json_values import as_object
-from toolset.web.source import Source, StatusError
+from toolset.web.source import Source
 from toolset.websearch import BODY_CAP, NO_QUOTA, UNREADABLE, WRONG_KEY, SearchResult, read_results
 
 PATH = "/res/v1/web/search"
@@ -26,7 +26,7 @@ class BraveSearch:
     def __init__(
         self, http: httpx.AsyncClient, base_url: str, key: SecretStr, timeout_s: float
     ) -> None:
-        self._source = Source(http, base_url, timeout_s, BODY_CAP)
+        self._source = Source(http, base_url, timeout_s, BODY_CAP, REFUSALS)
         self._key = key
 
     async def search(self, query: str, count: int, language: str) -> list[SearchResult]:
@@ -47,10 +47,7 @@ class BraveSearch:
             "X-Subscription-Token": self._key.get_secret_value(),
             "Accept": "application/json",
         }
-        try:
-            answer = await self._source.get_json(PATH, params, headers)
-        except StatusError as error:
-            raise ToolError(REFUSALS.get(error.status, str(error))) from error
+        answer = await self._source.get_json(PATH, params, headers)
         if not isinstance(answer, dict):
             raise ToolError(UNREADABLE)
         found = answer.get("web")  # absent where nothing was found

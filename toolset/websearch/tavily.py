@@ -9,7 +9,7 @@ import httpx
 from pydantic import SecretStr
 
 from toolset.tool import ToolError
-from toolset.web.source import Source, StatusError
+from toolset.web.source import Source
 from toolset.websearch import BODY_CAP, NO_QUOTA, UNREADABLE, WRONG_KEY, SearchResult, read_results
 
 PATH = "/search"
@@ -24,7 +24,7 @@ class TavilySearch:
     def __init__(
         self, http: httpx.AsyncClient, base_url: str, key: SecretStr, timeout_s: float
     ) -> None:
-        self._source = Source(http, base_url, timeout_s, BODY_CAP)
+        self._source = Source(http, base_url, timeout_s, BODY_CAP, REFUSALS)
         self._key = key
 
     async def search(self, query: str, count: int, language: str) -> list[SearchResult]:
@@ -35,10 +35,7 @@ class TavilySearch:
         """
         body = {"query": query, "max_results": count, "search_depth": "basic"}
         headers = {"Authorization": f"Bearer {self._key.get_secret_value()}"}
-        try:
-            answer = await self._source.post_json(PATH, body, headers)
-        except StatusError as error:
-            raise ToolError(REFUSALS.get(error.status, str(error))) from error
+        answer = await self._source.post_json(PATH, body, headers)
         if not isinstance(answer, dict):
             raise ToolError(UNREADABLE)
         return read_results(answer.get("results"), "content", "published_date", count)

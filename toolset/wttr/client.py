@@ -10,7 +10,7 @@ import httpx
 
 from toolset.forecast.report import Report
 from toolset.tool import ToolError
-from toolset.web.source import Source, TemporaryError, refused_status
+from toolset.web.source import Source, TemporaryError
 from toolset.wttr.places import note
 from toolset.wttr.report import read
 
@@ -42,7 +42,7 @@ class WttrClient:
     """
 
     def __init__(self, http: httpx.AsyncClient, base_url: str, timeout_s: float) -> None:
-        self._source = Source(http, base_url, timeout_s, refusal=_refusal)
+        self._source = _WttrSource(http, base_url, timeout_s)
 
     async def report(self, asked: str, language: str) -> Report:
         """The weather of a place; ``language`` is one of the service's codes, or empty for English.
@@ -55,9 +55,10 @@ class WttrClient:
         return replace(report, note=note(asked, report.place))
 
 
-def _refusal(status: int, body: bytes) -> ToolError | None:
-    for beginning, text in REFUSALS.items():
-        if body.startswith(beginning):
-            kind = TemporaryError if beginning == SOURCE_DOWN else ToolError
-            return kind(text.format(status=status))
-    return refused_status(status, body)
+class _WttrSource(Source):
+    def check(self, status: int, body: bytes) -> None:
+        for beginning, text in REFUSALS.items():
+            if body.startswith(beginning):
+                kind = TemporaryError if beginning == SOURCE_DOWN else ToolError
+                raise kind(text.format(status=status))
+        super().check(status, body)

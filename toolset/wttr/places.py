@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from toolset.forecast import notes
-from toolset.forecast.notes import folded
 from toolset.forecast.report import Place
+from toolset.web.text import folded
 
 SIMILARITY = 0.5  # about that of Wien and Vienna, Praha and Prague
 SEPARATORS = re.compile(r"[,、()]|(?<=[^\x00-\x7f])\s+(?=[^\x00-\x7f])")

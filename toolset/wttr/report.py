@@ -7,10 +7,11 @@ from datetime import date, datetime
 from typing import Any
 
 from toolset.forecast.report import Day, Place, Report, Slot
-from toolset.forecast.values import integer, reading, text
+from toolset.forecast.values import integer, reading
 from toolset.tool import ToolError
 from toolset.web.decoding import decode_json
 from toolset.web.json_values import entries
+from toolset.web.text import line
 
 SOURCE = "wttr.in"
 OBSERVED = "%Y-%m-%d %I:%M %p"
@@ -37,7 +38,7 @@ def read(body: bytes, language: str) -> Report:
         feels_like_c=reading(now.get("FeelsLikeC")),
         humidity=reading(now.get("humidity")),
         wind_kmh=reading(now.get("windspeedKmph")),
-        wind_direction=text(now.get("winddir16Point")),
+        wind_direction=line(now.get("winddir16Point")),
         days=tuple(filter(None, days)),
         temp_f=reading(now.get("temp_F")),
         feels_like_f=reading(now.get("FeelsLikeF")),
@@ -61,14 +62,14 @@ def _place(answer: dict[str, Any]) -> Place:
     nearest = _first(answer.get("nearest_area"))
     place = Place(*(_value(nearest.get(part)) for part in ("areaName", "region", "country")))
     asked = _first(answer.get("request"))
-    if not str(place) and text(asked.get("type")) != "LatLon":
-        return Place(area=text(asked.get("query")))
+    if not str(place) and line(asked.get("type")) != "LatLon":
+        return Place(area=line(asked.get("query")))
     return place
 
 
 def _day(entry: dict[str, Any], language: str) -> Day | None:
     try:
-        day = date.fromisoformat(text(entry.get("date")))
+        day = date.fromisoformat(line(entry.get("date")))
     except ValueError:
         return None
     sun = _first(entry.get("astronomy"))
@@ -99,7 +100,7 @@ def _condition(holder: dict[str, Any], language: str) -> str:
 
 def _observed(value: object) -> datetime | None:
     try:
-        return datetime.strptime(text(value), OBSERVED)
+        return datetime.strptime(line(value), OBSERVED)
     except ValueError:
         return None
 
@@ -107,14 +108,14 @@ def _observed(value: object) -> datetime | None:
 def _time(value: object) -> str:
     """HH:MM; empty where the sun does not rise or set."""
     try:
-        return f"{datetime.strptime(text(value), SUN):%H:%M}"
+        return f"{datetime.strptime(line(value), SUN):%H:%M}"
     except ValueError:
         return ""
 
 
 def _value(wrapped: object) -> str:
     """The text of ``[{"value": "…"}]``."""
-    return text(_first(wrapped).get("value"))
+    return line(_first(wrapped).get("value"))
 
 
 def _first(value: object) -> dict[str, Any]:

@@ -29,9 +29,9 @@ from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics
 from bot.transcript import Author, Message, Spending, Text, ToolCall, ToolResult, Usage
 from tests.fakes.tools import ANY_OBJECT, Broken, Echo, Launch, Slow, tool_map
-from toolset.offer.rules import Rule, Rules
+from toolset.offer.rules import Rule
 from toolset.tool import ValidatedTool
-from toolset.tool_map import MANY, NO_RULES, ToolMap
+from toolset.tool_map import MANY, ToolMap
 
 NO = "rejected by the user"
 
@@ -163,7 +163,7 @@ async def test_of_many_tools_the_model_gets_those_it_has_found() -> None:
 
 async def test_a_command_for_a_tool_that_a_place_does_not_offer_forces_nothing() -> None:
     """A vendor would refuse the request."""
-    tools = ToolMap(tool_map(Echo()).values(), Rules((Rule(channel="console", tools=()),)))
+    tools = ToolMap(tool_map(Echo()).values(), (Rule(channel="console", tools=()),))
     model = Scripted([Step("No.")])
     await Agent(model, tools, "SYSTEM", Metrics()).run(
         make_turn(Notes(), ToolChoice("one", "echo"))
@@ -172,9 +172,20 @@ async def test_a_command_for_a_tool_that_a_place_does_not_offer_forces_nothing()
 
 
 @pytest.mark.parametrize(
-    "rules", [NO_RULES, Rules((Rule(tools=("*",)),))], ids=["no rules", "rules"]
+    "rules",
+    [
+        (),
+        (
+            Rule(
+                tools=("*",),
+            )
+        ),
+    ],
+    ids=["no rules", "rules"],
 )
-async def test_a_tool_that_changes_while_the_model_writes_is_asked_about(rules: Rules) -> None:
+async def test_a_tool_that_changes_while_the_model_writes_is_asked_about(
+    rules: tuple[Rule, ...],
+) -> None:
     """Its server lists it anew; a rule for the place keeps no older list."""
 
     def changed(_messages: Sequence[Message]) -> Step:

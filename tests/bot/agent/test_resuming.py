@@ -17,9 +17,9 @@ from bot.telemetry import Metrics
 from bot.transcript import Message, ToolCall, ToolResult
 from tests.bot.agent.test_loop import Notes, call, make_agent, make_turn
 from tests.fakes.tools import ANY_OBJECT, Echo
-from toolset.offer.rules import Rule, Rules
+from toolset.offer.rules import Rule
 from toolset.tool import ValidatedTool
-from toolset.tool_map import NO_RULES, ToolMap
+from toolset.tool_map import ToolMap
 
 
 class Stamp(Echo):
@@ -85,9 +85,18 @@ async def test_a_call_that_may_have_happened_is_not_made_again() -> None:
 
 
 @pytest.mark.parametrize(
-    "rules", [NO_RULES, Rules((Rule(tools=("late_*",)),))], ids=["no rules", "rules"]
+    "rules",
+    [
+        (),
+        (
+            Rule(
+                tools=("late_*",),
+            )
+        ),
+    ],
+    ids=["no rules", "rules"],
 )
-async def test_a_call_of_a_tool_that_is_expected_waits_for_it(rules: Rules) -> None:
+async def test_a_call_of_a_tool_that_is_expected_waits_for_it(rules: tuple[Rule, ...]) -> None:
     """After a restart, until its server has been listed; one that nobody expects does not wait."""
     model, tools, listed = Scripted([Step("Done")]), ToolMap([], rules), asyncio.Event()
     tools.expect("late_", listed)

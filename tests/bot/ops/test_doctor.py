@@ -30,7 +30,7 @@ from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
 from tests.fakes.tools import Echo, tool_map
 from tests.fakes.wttr import WttrFake, place_of
 from tests.toolset.names import ALWAYS_ON
-from toolset.offer.rules import Rule, Rules
+from toolset.offer.rules import Rule
 from toolset.tool_map import ToolMap
 
 WEBHOOK = {"slack_bot_token": SecretStr("xoxb-1"), "slack_signing_secret": SecretStr("x")}
@@ -239,7 +239,7 @@ async def test_rules_for_tools_are_looked_at(settings: Settings) -> None:
     @asynccontextmanager
     async def tools() -> AsyncIterator[ToolMap]:
         rule = Rule(tools=("ehco",), risk={"echo": "low"})
-        yield ToolMap(tool_map(Echo()).values(), Rules((rule,)))
+        yield ToolMap(tool_map(Echo()).values(), (rule,))
 
     findings = await run_checks(settings, openers(settings, tools=tools))
     assert [(one.result, one.detail) for one in findings if one.name == "tool rules"] == [
@@ -258,9 +258,7 @@ async def test_rules_for_the_tools_of_servers_are_no_mistake(
 
     @asynccontextmanager
     async def tools() -> AsyncIterator[ToolMap]:
-        yield ToolMap(
-            tool_map(Echo()).values(), Rules((Rule(tools=("gh_search", "hg_search"), risk={}),))
-        )
+        yield ToolMap(tool_map(Echo()).values(), (Rule(tools=("gh_search", "hg_search"), risk={}),))
 
     findings = await run_checks(settings, openers(settings, tools=tools))
     assert [one.detail for one in findings if one.name == "tool rules"] == [

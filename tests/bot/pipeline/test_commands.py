@@ -15,7 +15,7 @@ from bot.texts import load
 from bot.transcript import Message, Text, ToolCall
 from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import ANY_OBJECT, Echo, tool_map
-from toolset.offer.rules import Rule, Rules
+from toolset.offer.rules import Rule
 from toolset.tool import ValidatedTool
 from toolset.tool_map import ToolMap
 
@@ -154,7 +154,7 @@ async def test_help_tells_the_commands(store: Store, asked: str, line: str) -> N
 
 async def test_help_tells_the_commands_of_its_place(store: Store) -> None:
     """Not those of tools that the rules keep for others."""
-    rules = Rules((Rule(conversation=HERE, tools=()),))
+    rules = (Rule(conversation=HERE, tools=()),)
     harness = Harness(store, [], tools=ToolMap(tool_map(Clock()).values(), rules))
     await harness.receive("/help", "m1")
     await harness.runner.process(HERE)

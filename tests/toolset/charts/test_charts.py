@@ -84,7 +84,7 @@ async def test_many_who_want_the_same_chart_share_a_picture(
         drawn += 1
         return await run_own(*arguments)
 
-    monkeypatch.setattr("toolset.charts.worker.run_own", counted)
+    monkeypatch.setattr("toolset.confined.own_program.run_own", counted)
     drawer = ChartDrawer(1)
     pictures = await asyncio.gather(*(drawer.draw(BARE, 20) for _ in range(50)))
     assert (len(set(pictures)), drawn) == (1, 1)

@@ -12,7 +12,7 @@ from toolset.mcp.config import ServerConfig
 from toolset.mcp.guard import MOST_VALUES, Pace, has_too_many_values, is_nested_too_deeply
 from toolset.mcp.pins import ListedTool
 from toolset.mcp.schema import plain_schema
-from toolset.offer.rules import Rule, Rules
+from toolset.offer.rules import Rule
 from toolset.schema import Schema
 from toolset.tool import ToolSetupError
 from toolset.tool_map import ToolMap
@@ -52,7 +52,7 @@ def test_no_rule_lowers_a_tool_that_has_changed() -> None:
     """The rule was written for what the tool was; with the changed one accepted it holds again."""
     before, now = (ListedTool("find", text, {"type": "object"}) for text in ("Finds.", "Deletes."))
     lowers = Rule.model_validate({"risk": {"s_find": "low"}})
-    config, tools = ServerConfig("s", command="x"), ToolMap([], Rules((lowers,)))
+    config, tools = ServerConfig("s", command="x"), ToolMap([], (lowers,))
     catalog = make_catalog(config, [now], {"find": before.digest}, call, Catalog())
     tools.replace("s", catalog.tools)
     assert tools.of_place("slack:C", "U")["s_find"].definition.risk == "high"
