@@ -69,7 +69,8 @@ class Intake:
         if event.unmentioned and not await self._overhear(conversation, event):
             return False
         channel = channel_of(conversation)
-        event = replace(event, message=_cap(event.message))
+        if len(event.message.text) > MAX_CHARACTERS:
+            event = replace(event, message=_cut(event.message))
         parsed = parse(event, self._commands)
         accepted = await self._accept(conversation, event, _kind_of(parsed))
         if accepted is Accepted.FULL and event.unmentioned:
@@ -135,12 +136,9 @@ def _kind_of(parsed: ParsedEvent) -> str:
     return ASIDE
 
 
-def _cap(message: Message) -> Message:
+def _cut(message: Message) -> Message:
     """Cut a long message, and say so at its end."""
-    length = len(message.text)
-    if length <= MAX_CHARACTERS:
-        return message
-    remaining, parts = MAX_CHARACTERS, list[Part]()
+    length, remaining, parts = len(message.text), MAX_CHARACTERS, list[Part]()
     for part in message.parts:
         if isinstance(part, Text):
             parts.append(Text(part.text[:remaining]))

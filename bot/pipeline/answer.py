@@ -40,7 +40,7 @@ from bot.pipeline.history import HistoryWindow, own_message
 from bot.pipeline.interrupts import Interrupt, RunningTurns
 from bot.pipeline.journal import RESPONSE, RESULT, STARTED, Parked, Step
 from bot.pipeline.media import IN_FLIGHT, ByteSemaphore, TurnMedia
-from bot.pipeline.prepare import Attempt, InboundMessages
+from bot.pipeline.prepare import Attempt
 from bot.pipeline.reply import apologise, reply_of, sentence
 from bot.pipeline.services import Services
 from bot.transcript import Message, Spending, ToolResult, encode
@@ -69,7 +69,7 @@ class ConversationPorts:
         self._attempt = attempt
         self._watcher = watcher
         is_old = attempt.journalled.is_resumed or time.monotonic() - attempt.begun_at > YOUNG_S
-        self._waiting = is_old or attempt.inbound.has_left_some  # the inbox may hold something
+        self._waiting = is_old or attempt.has_left_some  # the inbox may hold something
 
     async def record(self, step: TurnStep) -> None:
         if isinstance(step, RecordedResponse) and not step.message.calls:
@@ -84,17 +84,17 @@ class ConversationPorts:
         if not (self._waiting or certain):
             return TurnUpdate()
         self._waiting = False
-        return await self._attempt.inbound.check(self._watcher, only_changes=only_changes)
+        return await self._attempt.check(self._watcher, only_changes=only_changes)
 
     async def review(self, acting: ActingCall) -> ApprovalDecision:
-        lease, inbound, address = self._attempt.lease, self._attempt.inbound, ""
-        if inbound.newest:
-            asked = replace(inbound.newest, address=inbound.address)
-            address = await self._services.current_address(lease, asked, Reply(""))
-        turn_id = self._attempt.journalled.turn_id
-        turn = CallingTurn(lease, turn_id, address, inbound.message_ids)
+        attempt, address = self._attempt, ""
+        if attempt.newest:
+            asked = replace(attempt.newest, address=attempt.address)
+            address = await self._services.current_address(attempt.lease, asked, Reply(""))
+        turn_id = attempt.journalled.turn_id
+        turn = CallingTurn(attempt.lease, turn_id, address, attempt.message_ids)
         decision = await self._services.features.decisions.may_call(turn, acting)
-        inbound.note_decision(decision)
+        attempt.note_decision(decision)
         return decision
 
     async def spend(self, spending: Spending) -> None:
@@ -130,7 +130,7 @@ class Answerer:
             StoreUnavailable: the turn stays in its journal.
         """
         conversation, turn_id = attempt.lease.conversation, attempt.journalled.turn_id
-        channel, inbound, features = attempt.channel, attempt.inbound, self._services.features
+        channel, features = attempt.channel, self._services.features
         view: AbstractAsyncContextManager[Watcher] = nullcontext(NoWatcher())
         if not attempt.quietly:
             view = channel.live_view(conversation, events[-1].address)
@@ -146,25 +146,25 @@ class Answerer:
         ):
             await watcher.show(TurnStarted(turn_id, tuple(event.message.id for event in events)))
             turn = await self._new_turn(attempt, agent, events, watcher, media)
-            if not steps and inbound.received and all(event.action for event in inbound.received):
+            if not steps and attempt.received and all(event.action for event in attempt.received):
                 for answer_wordless in features.hooks(Feature.answer_wordless):
-                    if text := answer_wordless(inbound.received, turn.history):
-                        said = Outgoing(Reply(text), inbound.address)
+                    if text := answer_wordless(attempt.received, turn.history):
+                        said = Outgoing(Reply(text), attempt.address)
                         return TurnResult((*turn.added, own_message(text)), [said])
             for step in steps:
-                await self._restore(turn, step, inbound)
+                await self._restore(turn, step, attempt)
             reply = await self._run_or_apologise(turn, agent, attempt, media)
             if reply is None:
                 await watcher.show(AnswerRestarted())
                 return TurnResult()
             is_task = any(event.scheduled for event in events)
             is_said_by_model = not (reply.failure or turn.stopped or is_task)
-            may_be_reopened = is_said_by_model and inbound.may_be_edited
+            may_be_reopened = is_said_by_model and attempt.may_be_edited
             model = "" if reply.failure or turn.stopped else turn.model
             replies = []
             if reply.text:  # the model may stay silent
                 answered = AnsweredTurn(conversation, turn_id, turn.added, model)
-                replies.append(Outgoing(await self._add_to(answered, reply), inbound.address))
+                replies.append(Outgoing(await self._add_to(answered, reply), attempt.address))
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 
     async def _read_text(self, person: str, mime: str, data: bytes) -> str:
@@ -186,14 +186,14 @@ class Answerer:
     ) -> Reply | None:
         """The agent's answer, or an apology in its place; None if all messages were taken back
         meanwhile."""
-        services, inbound = self._services, attempt.inbound
-        conversation, restart = attempt.lease.conversation, partial(_restart, turn, inbound)
+        services = self._services
+        conversation, restart = attempt.lease.conversation, partial(_restart, turn, attempt)
         try:
             async with asyncio.timeout(TURN_S) as limit:
                 with self._interrupts.track(conversation, limit, restart) as run:
                     # What came before this attempt or in its beginning comes first.
                     has_missed = self._interrupts.take_missed(conversation)
-                    if (turn.open_calls() or has_missed) and await inbound.is_to_stop():
+                    if (turn.open_calls() or has_missed) and await attempt.is_to_stop():
                         raise TurnFailed("stopped", STOPPED)
                     if has_missed and not turn.open_calls():
                         await turn.check_inbox(certain=True)
@@ -223,16 +223,16 @@ class Answerer:
         media: TurnMedia,
     ) -> Turn:
         """The turn before its first step, with the history and the messages it answers."""
-        services, inbound, turn_id = self._services, attempt.inbound, attempt.journalled.turn_id
+        services, turn_id = self._services, attempt.journalled.turn_id
         conversation, features = attempt.lease.conversation, services.features
         stored = None if attempt.history_changed else attempt.journalled.history
         history = await self._window.load(conversation, stored)
         # The messages of a turn that goes on already quote what came before them.
         is_new = not (history or attempt.journalled.is_reopened)
-        asked = await inbound.receive(events, is_new=is_new)
+        asked = await attempt.receive(events, is_new=is_new)
         request = TurnRequest(conversation, events[-1], asked[-1].author or NOBODY)
         history += filter(None, await features.each(Feature.before_model, request, asked))
-        newest = inbound.received[-1]
+        newest = attempt.received[-1]
         context = TurnContext(
             conversation=conversation,
             style=attempt.channel.style,
@@ -250,19 +250,19 @@ class Answerer:
         ports = ConversationPorts(services, attempt, watcher)
         return Turn(turn_id, context, history, asked, ports, deadline=time.monotonic() + TURN_S)
 
-    async def _restore(self, turn: Turn, step: Step, inbound: InboundMessages) -> None:
+    async def _restore(self, turn: Turn, step: Step, attempt: Attempt) -> None:
         """Apply one step of the journal to the turn."""
         if isinstance(step, InboundEvent):
-            turn.restore_update(await inbound.join(turn.context.watcher, [step]))
+            turn.restore_update(await attempt.join(turn.context.watcher, [step]))
         elif not isinstance(step, Parked):
             turn.restore(step)
         if isinstance(step, ApprovalDecision):
-            inbound.note_decision(step)
+            attempt.note_decision(step)
 
 
-def _restart(turn: Turn, inbound: InboundMessages, change: Interrupt) -> None:
+def _restart(turn: Turn, attempt: Attempt, change: Interrupt) -> None:
     """End the request to the model under way, if it was made without the change, which counts."""
-    if change.event_id not in inbound.changes and (change.is_unsent or inbound.may_be_edited):
+    if change.event_id not in attempt.changes and (change.is_unsent or attempt.may_be_edited):
         turn.restart(change.message_id)
 
 
@@ -270,12 +270,12 @@ def _restart(turn: Turn, inbound: InboundMessages, change: Interrupt) -> None:
 async def _while_waiting(services: Services, attempt: Attempt) -> AsyncIterator[None]:
     """Call ``Feature.while_waiting`` while the context is open; an answer that is soon ready, and
     in time for its address, calls it never."""
-    inbound, channel = attempt.inbound, attempt.channel
+    channel = attempt.channel
     over, watches = asyncio.Event(), list[asyncio.Task[None]]()
 
     async def watch() -> None:
         while not over.is_set():
-            asked = inbound.newest and replace(inbound.newest, address=inbound.address)
+            asked = attempt.newest and replace(attempt.newest, address=attempt.address)
             try:
                 pause_s = await services.features.while_waiting(attempt.lease, asked)
             except LeaseLost:
@@ -289,7 +289,7 @@ async def _while_waiting(services: Services, attempt: Attempt) -> AsyncIterator[
 
     left_s = None
     if channel.abilities.expires:
-        left_s = channel.validity(inbound.address).left_s
+        left_s = channel.validity(attempt.address).left_s
     first_s = LOOK_S if left_s is None else min(max(left_s, 0), LOOK_S)
     timer = asyncio.get_running_loop().call_later(first_s, begin)
     try:

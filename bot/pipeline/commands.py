@@ -17,7 +17,7 @@ from bot.pipeline.feature import CommandContext, Feature, RunCommand
 from bot.pipeline.services import Services
 from bot.providers import AUTO, ToolChoice
 from bot.texts import language_of
-from bot.transcript import Message, channel_of, platform_of
+from bot.transcript import Message, platform_of
 from toolset.tool_map import ToolMap
 
 SUGGESTED = ("weather", "time", "sum")
@@ -44,13 +44,12 @@ class Commands:
             LeaseLost: another process has the conversation.
             StoreUnavailable: the command may have run; running it again is right.
         """
-        channel = self._services.channels[channel_of(context.lease.conversation)]
-        (event,) = await channel.enrich(context.lease.conversation, [context.event], is_new=False)
+        (event,) = await self._services.known(context.lease.conversation, [context.event])
         return await self.table[name](dataclasses.replace(context, event=event))
 
     def sentence(self, key: str, conversation: str, event: InboundEvent) -> Reply:
         """A sentence of the catalogue as a reply."""
-        text = self._text(key, event)
+        text = self._services.sentence(key, event)
         if not key.endswith(".greeting"):
             return Reply(text)
         text = "\n".join((text, *self._lines(key, conversation, event)))
@@ -58,8 +57,11 @@ class Commands:
 
     async def _help(self, context: CommandContext) -> Reply:
         conversation, event = context.lease.conversation, context.event
-        texts, language = self._services.texts, self._language(event)
-        lines = [self._text("command.help", event), *texts.table("help", language).values()]
+        texts, language = self._services.texts, self._services.language(event)
+        lines = [
+            self._services.sentence("command.help", event),
+            *texts.table("help", language).values(),
+        ]
         lines += self._lines("command.help", conversation, event)
         if words := command_words(self._tools.of_place(conversation, event.author_id), language):
             own = f"command.tools_{platform_of(conversation)}"  # where no message may begin with /
@@ -76,24 +78,25 @@ class Commands:
         buttons: list[Button] = []
         for name in names:
             label, said = (
-                self._text(f"suggestion.{part}_{name}", event) for part in LABEL_AND_WORDS
+                self._services.sentence(f"suggestion.{part}_{name}", event)
+                for part in LABEL_AND_WORDS
             )
             buttons.append(Button(label, SAY, said, style="quick"))
         return tuple(buttons)
 
-    def _text(self, key: str, event: InboundEvent, **values: object) -> str:
-        return self._services.sentence(key, event, **values)
-
-    def _language(self, event: InboundEvent) -> str:
-        return self._services.language(event)
-
 
 def choice_in(messages: Sequence[Message], tools: ToolMap) -> ToolChoice:
-    """The tool that the newest tool command names; auto without one."""
+    """The tool that the newest tool command names; auto without one.
+
+    A bare command forces no tool with required arguments: the model would invent them.
+    """
     for message in reversed(messages):
-        choice = _choice(message.text, tools)
-        if choice != AUTO:
-            return choice
+        match = TOOL_COMMAND.fullmatch(message.text)
+        name = tools.commands.get(match[1].casefold()) if match else None
+        if match is None or name is None:
+            continue
+        if match[2] or not tools[name].definition.parameters.get("required"):
+            return ToolChoice("one", name)
     return AUTO
 
 
@@ -104,15 +107,3 @@ def command_words(tools: ToolMap, language: str) -> list[str]:
         own = [word for word in tool.commands if language_of(word, "en") == language]
         words += [f"/{word}" for word in (own or tool.commands)[:1]]
     return words
-
-
-def _choice(text: str, tools: ToolMap) -> ToolChoice:
-    """The tool of one message. A bare command forces no tool with required arguments: the model
-    would invent them."""
-    match = TOOL_COMMAND.fullmatch(text)
-    if match is None:
-        return AUTO
-    name = tools.commands.get(match[1].casefold())
-    if name is None or (tools[name].definition.parameters.get("required") and not match[2]):
-        return AUTO
-    return ToolChoice("one", name)

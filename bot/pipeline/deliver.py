@@ -43,7 +43,7 @@ TOO_MANY_HELD = "its asker has not fetched it, and newer ones took its place"
 TOKEN_WAIT_MS = 3_600_000  # for the operator to replace a refused token
 
 
-class Progress(NamedTuple):
+class OutboxState(NamedTuple):
     """How far a conversation's outbox was delivered.
 
     Attributes:
@@ -65,37 +65,25 @@ class OutboxRelay:
         self._alerts = services.alerts
         self._renewals = renewals
 
-    async def deliver(self, lease: Lease, head: bytes | None = None) -> Progress:
+    async def deliver(self, lease: Lease, head: bytes | Delivery | None = None) -> OutboxState:
         """Send the outbox, as far as possible now.
 
         Args:
-            head: the first delivery, if it is known.
+            head: the first delivery, if it is known; decoded if it was stored as attempted.
 
         Raises:
             LeaseLost: another process delivers.
         """
-        head = head or await self._store.outbox.head(lease.conversation)
-        if head is None:
-            return Progress()
-        return await self._proceed(lease, await self._send(lease, head))
-
-    async def deliver_first(self, lease: Lease, delivery: Delivery | None) -> Progress:
-        """Send the outbox, beginning with a delivery that was stored as attempted; None: it is not
-        the head.
-
-        Raises:
-            LeaseLost: another process delivers.
-        """
-        if delivery is None:
-            return await self.deliver(lease)
-        return await self._proceed(lease, await self._attempt(lease, delivery))
-
-    async def _proceed(self, lease: Lease, outcome: int | bytes | None) -> Progress:
-        while outcome is not None and outcome != RELEASED:
-            if isinstance(outcome, int):
-                return Progress(retry_at=outcome)
-            outcome = await self._send(lease, outcome)
-        return Progress(released=outcome == RELEASED)
+        following: int | bytes | Delivery | None = head
+        following = following or await self._store.outbox.head(lease.conversation)
+        while following is not None and following != RELEASED:
+            if isinstance(following, int):
+                return OutboxState(retry_at=following)
+            if isinstance(following, Delivery):
+                following = await self._try(lease, following)
+            else:
+                following = await self._send(lease, following)
+        return OutboxState(released=following == RELEASED)
 
     async def _send(self, lease: Lease, raw: bytes) -> int | bytes | None:
         """Try to send one delivery.
@@ -124,7 +112,7 @@ class OutboxRelay:
             return await self._store.now_ms(
                 lease.conversation
             )  # the turn that reads the change comes first
-        return await self._attempt(lease, delivery)
+        return await self._try(lease, delivery)
 
     async def _prepare(self, lease: Lease, delivery: Delivery) -> Delivery | int | None:
         """The delivery as it is to be sent now; None if it is no longer needed; a time (ms of the
@@ -147,7 +135,7 @@ class OutboxRelay:
                 delivery = prepared
         return delivery
 
-    async def _attempt(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
+    async def _try(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name, shown = channel_of(lease.conversation), delivery
         if delivery.brings or delivery.more_kept:
             for add_held in self._services.features.hooks(Feature.with_held):
@@ -158,17 +146,17 @@ class OutboxRelay:
         self._services.features.start_observing(lease.conversation, delivery.turn_id)
         if observe := OBSERVER.get():
             observe(DeliveryBegun(delivery.id, shown.reply.text))
-        with span("delivery", self._metrics) as attempt:
+        with span("delivery", self._metrics) as measured:
             try:
                 shown_at = await self._show(lease, shown)
             except DeliverLater as later:
                 if _is_last(delivery, later):  # what is behind it in the outbox waits no longer
                     return await self._refused(
-                        lease, delivery, attempt, DeliveryRefused(f"{GAVE_UP}: {later}")
+                        lease, delivery, measured, DeliveryRefused(f"{GAVE_UP}: {later}")
                     )
-                return await self._postpone(lease, delivery, attempt, later)
+                return await self._postpone(lease, delivery, measured, later)
             except DeliveryRefused as refused:
-                return await self._refused(lease, delivery, attempt, refused)
+                return await self._refused(lease, delivery, measured, refused)
             except (LeaseLost, StoreUnavailable):
                 raise
             except (
@@ -179,34 +167,35 @@ class OutboxRelay:
                 failures = delivery.failures + 1
                 cause = f"failed {failures} times: {type(error).__name__}"
                 if failures >= MAX_FAILURES:
-                    return await self._refused(lease, delivery, attempt, DeliveryRefused(cause))
+                    return await self._refused(lease, delivery, measured, DeliveryRefused(cause))
                 pause = DeliverLater(cause, REST_S * 2 ** (failures - 1))
                 counted = replace(delivery, failures=failures)
-                return await self._postpone(lease, counted, attempt, pause)
-            attempt.end("delivery.sent", "delivered", name)
+                return await self._postpone(lease, counted, measured, pause)
+            measured.end("delivery.sent", "delivered", name)
             question_id = shown.reply.awaited
-            await self._remove_held(shown, question_id=question_id)
+            if shown.brings:
+                await self._remove_held(shown, question_id=question_id)
             return await self._remove_head(lease, question_id, shown_at)
 
     async def _refused(
-        self, lease: Lease, delivery: Delivery, attempt: Span, refused: DeliveryRefused
+        self, lease: Lease, delivery: Delivery, measured: Span, refused: DeliveryRefused
     ) -> int | bytes | None:
         """Send what is too long in parts, hold what a feature can bring later, and give the rest
         up."""
         name, cause = channel_of(lease.conversation), str(refused)
         if isinstance(refused, DeliverInParts) and not delivery.brings:
-            attempt.end("delivery.split", "split", name, cause=cause, delivery=delivery.id)
+            measured.end("delivery.split", "split", name, cause=cause, delivery=delivery.id)
             return await self._store.outbox.split_head(
                 lease, map(encode, delivery.in_parts(refused.texts))
             )
         if isinstance(refused, DeliverOnPress) and (
             delivery.brings or self._is_held(lease.conversation, delivery)
         ):
-            attempt.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
+            measured.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
             if delivery.brings:  # they stay where they are
                 return await self._remove_head(lease)
             return await self._store.outbox.keep_head(lease, TOO_MANY_HELD.encode())
-        attempt.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
+        measured.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
         return await self._give_up(lease, delivery, cause)
 
     def _is_held(self, conversation: str, delivery: Delivery) -> bool:
@@ -256,9 +245,9 @@ class OutboxRelay:
             return await self._store.outbox.remove_head(lease, question_id, shown_at)
 
     async def _postpone(
-        self, lease: Lease, delivery: Delivery, attempt: Span, later: DeliverLater
+        self, lease: Lease, delivery: Delivery, measured: Span, later: DeliverLater
     ) -> int | bytes | None:
-        attempt.end(
+        measured.end(
             "delivery.postponed",
             "later",
             channel_of(lease.conversation),

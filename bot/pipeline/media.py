@@ -8,7 +8,6 @@ turns of a process share a number of bytes.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
@@ -42,9 +41,7 @@ REPEATED = "[{}: shown below]"
 UNFIT = "[{}: not shown, too much was sent together; it can be sent again alone]"
 BUSY = "[{}: not shown, the bot is looking at too many just now; it can be sent again in a minute]"
 TOO_LARGE = "[{}: not read, it is larger than {} MB; say so]"
-UNREADABLE = (
-    "[{}: cannot be read: it is empty, damaged, protected or not what its name says; say so]"
-)
+DAMAGED = "[{}: cannot be read: it is empty, damaged, protected or not what its name says; say so]"
 NOT_TAKEN = "[{}: not read, the model's service did not take it in time; it can be sent again]"
 GONE = ""  # the provider has its own text for a missing file
 CANNOT: Mapping[Kind, str] = MappingProxyType(
@@ -95,13 +92,15 @@ class TurnMedia:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._free_all()
+        if self._held:
+            self._free_all()
         if self._uploaded and self._support.uploads:
             await asyncio.gather(*map(self._support.uploads.delete, self._uploaded.values()))
 
     async def load(self, messages: Sequence[Message]) -> list[Message]:
         """The messages of a request, with contents."""
-        if not self._support.reads_texts:
+        has_files = any(isinstance(part, Media) for one in messages for part in one.parts)
+        if not (has_files and self._support.reads_texts):
             return list(messages)
         recent: dict[str, Media] = {}
         for media in _recent(messages):
@@ -133,9 +132,14 @@ class TurnMedia:
     def describe(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """The messages for the history: references, with type and size of the contents."""
         described = []
-        for message in messages:
-            described.append(_with_parts(message, tuple(map(self._describe, message.parts))))
-        return tuple(described)
+        for message in messages if self._known else ():
+            parts: list[Part] = []
+            for part in message.parts:
+                if isinstance(part, Media) and (known := self._known.get(part.ref)):
+                    part = replace(part, mime=known.mime, size=known.size)
+                parts.append(part)
+            described.append(_with_parts(message, tuple(parts)))
+        return tuple(described or messages)
 
     def _contents(self) -> set[str]:
         """The refs of files that can be shown."""
@@ -145,7 +149,7 @@ class TurnMedia:
         """The text for a file that is not even fetched; empty for the others."""
         kind = kind_of(media.mime)
         if kind not in self._support.kinds | BECOME_TEXT:
-            return CANNOT.get(kind, UNREADABLE)
+            return CANNOT.get(kind, DAMAGED)
         most = self._most_of(media)
         return _too_large(most) if media.size > most else ""
 
@@ -216,12 +220,11 @@ class TurnMedia:
             await self._inspect(media, self._found[media.ref])
         room = MOST_INLINE
         for media in arrived:
-            if media.ref in self._found:
-                size = len(self._found[media.ref])
-                if size <= room:
-                    room -= size
-                else:
-                    await self._upload(media)
+            size = len(self._found.get(media.ref, b""))
+            if size <= room:
+                room -= size
+            else:
+                await self._upload(media)
         self._shrink()
 
     async def _inspect(self, media: Media, data: bytes) -> None:
@@ -229,17 +232,14 @@ class TurnMedia:
         mime = checked_type(media.mime, data)
         self._known[media.ref] = replace(media, mime=mime or media.mime, size=len(data))
         if kind == "pdf" and not mime:
-            self._miss([media.ref], UNREADABLE)
+            self._miss([media.ref], DAMAGED)
         elif kind not in self._support.kinds:
-            await self._read(media, data)
-
-    async def _read(self, media: Media, data: bytes) -> None:
-        text = await self._read_text(media.mime, data)
-        if text.strip():
-            self._texts[media.ref] = text
-            self._found.pop(media.ref)
-        else:
-            self._miss([media.ref], UNREADABLE)
+            text = await self._read_text(media.mime, data)
+            if text.strip():
+                self._texts[media.ref] = text
+                self._found.pop(media.ref)
+            else:
+                self._miss([media.ref], DAMAGED)
 
     async def _upload(self, media: Media) -> None:
         known = self._known[media.ref]
@@ -299,28 +299,16 @@ class TurnMedia:
         """
         if not isinstance(part, Media):
             return part
-        if part.ref in unused:
-            return self._shown(part, left)
-        text = self._missing.get(part.ref, EARLIER)
-        if part.ref in self._contents():
-            text = REPEATED
-        return Text(text.format(label(part.mime, part.name))) if text else part
-
-    def _shown(self, part: Media, left: int) -> Part:
-        known = self._known[part.ref]
-        text = self._texts.get(known.ref)
-        if text and left:
-            return Text(framed(known, text, left))
-        if text:
-            return Text(UNFIT.format(label(known.mime, known.name)))
-        return replace(
-            known, data=self._found.get(known.ref, b""), uri=self._uploaded.get(known.ref, "")
-        )
-
-    def _describe(self, part: Part) -> Part:
-        if not isinstance(part, Media) or not (known := self._known.get(part.ref)):
-            return part
-        return replace(part, mime=known.mime, size=known.size)
+        ref, known = part.ref, self._known.get(part.ref, part)
+        if ref in unused and ref not in self._texts:
+            data, uri = self._found.get(ref, b""), self._uploaded.get(ref, "")
+            return replace(known, data=data, uri=uri)
+        if ref in unused and left:
+            return Text(framed(known, self._texts[ref], left))
+        text = REPEATED if ref in self._contents() else self._missing.get(ref, EARLIER)
+        if ref in unused:
+            text = UNFIT
+        return Text(text.format(label(known.mime, known.name))) if text else part
 
 
 def framed(media: Media, text: str, most: int) -> str:
@@ -418,11 +406,12 @@ class ByteSemaphore:
     def __init__(self, size: int, wait_s: float = WAIT_S) -> None:
         self._free = size
         self._wait_s = wait_s
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._first = asyncio.Lock()  # of those who wait
+        self._released = asyncio.Event()
 
     def has(self, size: int) -> bool:
         """Whether ``acquire`` would return at once."""
-        return size <= self._free and not self._waiting
+        return size <= self._free and not self._first.locked()
 
     async def acquire(self, size: int) -> None:
         """Take bytes, as soon as they are free.
@@ -430,31 +419,14 @@ class ByteSemaphore:
         Raises:
             TimeoutError: they were not free within ``wait_s``.
         """
-        if self.has(size):
-            self._free -= size
-            return
-        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((size, granted))
-        try:
-            async with asyncio.timeout(self._wait_s):
-                await granted
-        except (asyncio.CancelledError, TimeoutError):
-            if granted.cancelled():
-                self._grant()
-            else:
-                self.release(size)
-            raise
+        if not self.has(size):
+            async with asyncio.timeout(self._wait_s), self._first:
+                while size > self._free:
+                    self._released.clear()
+                    await self._released.wait()
+        self._free -= size
 
     def release(self, size: int) -> None:
         """Return bytes."""
         self._free += size
-        self._grant()
-
-    def _grant(self) -> None:
-        while self._waiting and (
-            self._waiting[0][1].cancelled() or self._waiting[0][0] <= self._free
-        ):
-            size, granted = self._waiting.popleft()
-            if not granted.cancelled():
-                self._free -= size
-                granted.set_result(None)
+        self._released.set()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import takewhile
 from typing import Any
@@ -15,7 +14,7 @@ import structlog
 from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate, apply_changes
-from bot.channels import Channel, InboundEvent
+from bot.channels import InboundEvent
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.pipeline.deliveries import read_undelivered
@@ -44,38 +43,20 @@ MOST_CHANGES = 10
 
 HOUR_S = 3_600
 
+# An entry of the inbox, and its content.
+WaitingEvent = tuple[InboxEntry, ParsedEvent]
 
-@dataclass(slots=True)
+
 class Attempt:
-    """One attempt at a turn.
+    """One attempt at a turn: it receives the turn's events.
+
+    Args:
+        events: those that its journal holds.
 
     Attributes:
         quietly: show nothing of the answer before it is delivered.
         history_changed: since the turn began.
         begun_at: ``time.monotonic()`` of the attempt.
-    """
-
-    lease: Lease
-    channel: Channel
-    journalled: JournalledTurn
-    inbound: InboundMessages
-    quietly: bool
-    history_changed: bool = False
-    begun_at: float = field(default_factory=time.monotonic)
-
-
-# An entry of the inbox, and its content.
-WaitingEvent = tuple[InboxEntry, ParsedEvent]
-
-
-class InboundMessages:
-    """Receives the events of one turn.
-
-    Args:
-        journalled: those that its journal holds.
-        turn_id: the turn's.
-
-    Attributes:
         address: where the answer goes: the address of the newest message or decision.
         authors: ids of the people whose messages may join; others get turns of their own. None may
             join a routine.
@@ -93,12 +74,18 @@ class InboundMessages:
         self,
         services: Services,
         lease: Lease,
-        journalled: Iterable[InboundEvent],
-        turn_id: str,
+        journalled: JournalledTurn,
+        events: Iterable[InboundEvent],
+        *,
+        quietly: bool = False,
     ) -> None:
         self._services = services
-        self._lease = lease
-        self._channel = services.channels[channel_of(lease.conversation)]
+        self.lease = lease
+        self.channel = services.channels[channel_of(lease.conversation)]
+        self.journalled = journalled
+        self.quietly = quietly
+        self.history_changed = False
+        self.begun_at = time.monotonic()
         self.address = ""
         self.authors: set[str] = set()
         self.decisions: set[str] = set()
@@ -107,9 +94,8 @@ class InboundMessages:
         self.received: list[InboundEvent] = []
         self.changes: set[str] = set()
         self.message_ids: set[str] = set()
-        self._note_ids(journalled)
+        self._note_ids(events)
         self.is_blocked = False
-        self._turn_id = turn_id
         self._indexing: list[asyncio.Future[Any]] = []
 
     @property
@@ -117,14 +103,9 @@ class InboundMessages:
         """Whether edits still count before the answer; messages taken back always do."""
         return len(self.changes) < MOST_CHANGES
 
-    async def begin(
-        self, batch: list[ParsedEvent], *, is_resumed: bool = False
-    ) -> list[ParsedEvent]:
+    async def begin(self, batch: list[ParsedEvent]) -> list[ParsedEvent]:
         """Choose what a turn without steps answers: the messages of one person, with complete
         albums, or one task.
-
-        Args:
-            is_resumed: messages may have been changed since it was begun.
 
         Raises:
             LeaseLost: another process has the turn.
@@ -132,12 +113,12 @@ class InboundMessages:
         own = batch[: count_of_one_turn(batch)]
         if others := len(batch) - len(own):
             self.has_left_some = True
-            await self._services.store.journal.give_back(self._lease, others)
+            await self._services.store.journal.give_back(self.lease, others)
             return own
         for one in own:
             if one.is_text and not one.event.scheduled:
                 self.authors.add(one.event.author_id)
-        if is_resumed:
+        if self.journalled.is_resumed:  # messages may have been changed since it was begun
             own += await self._join_changes()
         return await wait_for_albums(own, self._join_waiting)
 
@@ -162,7 +143,8 @@ class InboundMessages:
             LeaseLost: another process has the turn.
         """
         found = triage(parse(event, self._services.commands) for event in events)
-        await self.change_history(events, found.edited)
+        if found.edited:
+            await self.change_history(events, found.edited)
         new = found.superseded + [one.event for one in found.commands] + found.messages
         messages: tuple[Message, ...] = ()
         if new:
@@ -183,12 +165,10 @@ class InboundMessages:
         Raises:
             LeaseLost: another process has the turn.
         """
-        if not edits:
-            return
         # Features may need the history as it was.
-        await self._services.features.each(Feature.change, self._lease, edits, events)
+        await self._services.features.each(Feature.change, self.lease, edits, events)
         await rewrite(
-            self._services.store, self._lease, lambda messages: apply_changes(messages, edits)
+            self._services.store, self.lease, lambda messages: apply_changes(messages, edits)
         )
 
     async def receive(self, events: Sequence[InboundEvent], *, is_new: bool) -> tuple[Message, ...]:
@@ -198,20 +178,22 @@ class InboundMessages:
             is_new: the conversation has no history yet.
         """
         self._note(events)
-        conversation = self._lease.conversation
-        enriched = await self._channel.enrich(conversation, events, is_new=is_new)
+        conversation = self.lease.conversation
+        enriched = await self.channel.enrich(conversation, events, is_new=is_new)
         before = [event.message for event in (*self.received, *enriched)]
-        received = []
+        received, messages = list[InboundEvent](), list[Message]()
         for event in enriched:
             if event.quotes or event.group:
                 for add_to in self._services.features.hooks(Feature.receive):
                     event = await add_to(conversation, event, before)
             received.append(event)
+            line = context_line(event, self.channel.name, self._services.time_zone(event))
+            messages.append(replace(event.message, context=line))
         self.received += received
         belongings, index_s = self._services.store.belongings, _index_s(self._services)
         for person, entry in _entries_of(conversation, received):
             self._indexing.append(belongings.add_later(person, [entry], index_s))
-        return tuple(self._with_context(event) for event in received)
+        return tuple(messages)
 
     async def finish(self) -> None:
         """Make sure that the conversation is indexed under its authors, after the commit that went
@@ -219,7 +201,7 @@ class InboundMessages:
         outcomes = await asyncio.gather(*self._indexing, return_exceptions=True)
         if any(isinstance(outcome, BaseException) for outcome in outcomes):
             try:
-                await index(self._services, self._lease.conversation, self.received)
+                await index(self._services, self.lease.conversation, self.received)
             except StoreUnavailable as error:
                 # The turn is committed, and its answer has to go out.
                 log.warning("person.not_indexed", cause=str(error))
@@ -251,7 +233,7 @@ class InboundMessages:
                 messages.append(one.event)
         if messages and not any(one.is_stop for _, one in joining):
             admit = self._services.features.limits.admit_joining
-            number = await admit(self._lease.conversation, self._turn_id, messages)
+            number = await admit(self.lease.conversation, self.journalled.turn_id, messages)
             later = {event.message.id for event in messages[number:]}
             joining = [each for each in joining if each[1].event.message.id not in later]
             joining = _without_changes_of(later, joining)
@@ -263,17 +245,27 @@ class InboundMessages:
         return await self._join(_without_changes_of(_message_ids(waiting), _changes_among(waiting)))
 
     async def _join(self, waiting: Sequence[WaitingEvent]) -> list[ParsedEvent]:
-        answered = await self._answered_elsewhere(waiting)
-        joining = []
+        """Move these into the turn's journal.
+
+        An edit stays until the turn's end where it reopens another turn, whose answer waits; a
+        message that is taken back leaves the requests at once. An edit of this turn's own messages
+        never stays: the commit would wait for it, whatever the outbox holds.
+        """
+        store, elsewhere = self._services.store, set[str]()
+        if _changes_among(waiting):
+            for _, delivery in await read_undelivered(store, self.lease.conversation):
+                if delivery.may_be_reopened:
+                    elsewhere.update(delivery.answers)
+        elsewhere -= self.message_ids
+        frames, joined = [], []
         for entry, one in waiting:
-            if one.event.event != "edited" or one.event.target not in answered:
-                joining.append((entry, one))
-        if joining:
-            await self._services.store.journal.join(
-                self._lease, [entry.frame for entry, _ in joining]
-            )
-            self._note_ids(one.event for _, one in joining)
-        return [one for _, one in joining]
+            if one.event.event != "edited" or one.event.target not in elsewhere:
+                frames.append(entry.frame)
+                joined.append(one)
+        if joined:
+            await store.journal.join(self.lease, frames)
+            self._note_ids(one.event for one in joined)
+        return joined
 
     def _note_ids(self, events: Iterable[InboundEvent]) -> None:
         """Remember what the journal holds."""
@@ -281,26 +273,10 @@ class InboundMessages:
             ids = self.changes if event.is_change else self.message_ids
             ids.add(event.message.id)
 
-    async def _answered_elsewhere(self, joining: Sequence[WaitingEvent]) -> set[str]:
-        """The messages of other turns that are reopened by an edit, as their answers wait; the edit
-        stays until this turn's end. A message that is taken back leaves the requests at once.
-
-        An edit of this turn's own messages never stays: the commit would wait for it, whatever the
-        outbox holds.
-        """
-        answered: set[str] = set()
-        if _changes_among(joining):
-            for _, delivery in await read_undelivered(
-                self._services.store, self._lease.conversation
-            ):
-                if delivery.may_be_reopened:
-                    answered.update(delivery.answers)
-        return answered - self.message_ids
-
     async def _read_inbox(self) -> list[WaitingEvent]:
         waiting = []
         self.is_blocked = False
-        for entry in await self._services.store.inbox.read(self._lease.conversation):
+        for entry in await self._services.store.inbox.read(self.lease.conversation):
             if (event := read_event(entry.body)) is None:
                 # The next turn deals with this entry and with all that follow.
                 self.is_blocked = True
@@ -345,10 +321,6 @@ class InboundMessages:
                 if not event.scheduled:
                     self.authors.add(event.author_id)
         self.address = newest_address(events, self.address)
-
-    def _with_context(self, event: InboundEvent) -> Message:
-        zone = self._services.time_zone(event)
-        return replace(event.message, context=context_line(event, self._channel.name, zone))
 
 
 async def index(services: Services, conversation: str, events: Sequence[InboundEvent]) -> None:

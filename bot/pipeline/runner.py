@@ -12,7 +12,7 @@ import structlog
 from bot.agent.loop import Agent
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable, TurnParked
 from bot.pipeline.answer import Answerer
-from bot.pipeline.deliver import OutboxRelay, Progress
+from bot.pipeline.deliver import OutboxRelay, OutboxState
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import READ_TURNS, HistoryWindow
 from bot.pipeline.interrupts import RunningTurns
@@ -124,15 +124,15 @@ class ConversationRunner:
 
     async def _take_turns(self, opened: Opened) -> NextWakeup | None:
         """Take turns until the inbox is empty; None if the last delivery has released the lease."""
-        lease, journalled, progress = opened.lease, opened.turn, Progress()
+        lease, journalled, outbox = opened.lease, opened.turn, OutboxState()
         if opened.delivery is not None:
-            progress = await self._relay.deliver(lease, opened.delivery)
-            journalled = await self._begin(lease, progress)
+            outbox = await self._relay.deliver(lease, opened.delivery)
+            journalled = await self._begin(lease, outbox)
         while journalled is not None:
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
                 # An answer that is shown while it is written must not overtake one that still
                 # waits.
-                quietly = progress.retry_at is not None
+                quietly = outbox.retry_at is not None
                 try:
                     taken = await self._turns.take(lease, journalled, quietly=quietly)
                 except TurnParked as parked:
@@ -141,21 +141,19 @@ class ConversationRunner:
                         min(parked.until, retry_at or parked.until), parked.known, retry_at is None
                     )
                 if isinstance(taken, int):
-                    at_once = progress.retry_at is None
+                    at_once = outbox.retry_at is None
                     # This turn comes before the inbox.
                     return NextWakeup(taken, WHOLE_INBOX, at_once)
-                progress = await self._relay.deliver_first(lease, taken)
-                journalled = await self._begin(lease, progress)
+                outbox = await self._relay.deliver(lease, taken)
+                journalled = await self._begin(lease, outbox)
         if not self.closing and (size := self.window.grown.pop(lease.conversation, 0)):
             for note in self.services.features.hooks(Feature.history_grown):
                 note(lease.conversation, size)
         # When closing, a turn may still wait in its journal, and the store knows when to go on with
         # it.
-        return (
-            None if progress.released else NextWakeup(None if self.closing else progress.retry_at)
-        )
+        return None if outbox.released else NextWakeup(None if self.closing else outbox.retry_at)
 
-    async def _begin(self, lease: Lease, progress: Progress) -> JournalledTurn | None:
-        if self.closing or progress.released:
+    async def _begin(self, lease: Lease, outbox: OutboxState) -> JournalledTurn | None:
+        if self.closing or outbox.released:
             return None
         return await self._store.journal.begin(lease, new_id("turn"), READ_TURNS)

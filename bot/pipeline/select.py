@@ -115,7 +115,8 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
                 found.edited[event.target] = None
         elif event.is_change:
             _edit(found, event)
-    _drop_scheduled(found, gone)
+    if gone or found.left:
+        _drop_scheduled(found, gone)
     if OBSERVER.get():
         for one in events:
             observe_use(one.event, _use(one, found))

@@ -267,11 +267,17 @@ class Services:
 
     async def with_names(self, conversation: str, messages: Sequence[Message]) -> list[Message]:
         """Messages of a group with the names of their authors."""
-        channel = self.channel(conversation)
-        if not messages or channel is None:
-            return list(messages)
         events = [InboundEvent(message, group=True) for message in messages]
-        return [one.message for one in await channel.enrich(conversation, events, is_new=False)]
+        return [event.message for event in await self.known(conversation, events)]
+
+    async def known(
+        self, conversation: str, events: Sequence[InboundEvent]
+    ) -> Sequence[InboundEvent]:
+        """The events with what their platform knows of their authors; as they are where the channel
+        is off."""
+        if not events or (channel := self.channel(conversation)) is None:
+            return events
+        return await channel.enrich(conversation, events, is_new=False)
 
     def language(self, event: InboundEvent) -> str:
         """The language in which the event's author is answered."""

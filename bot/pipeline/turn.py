@@ -36,7 +36,7 @@ from bot.pipeline.journal import (
     readable,
     readable_events,
 )
-from bot.pipeline.prepare import Attempt, InboundMessages, index
+from bot.pipeline.prepare import Attempt, index
 from bot.pipeline.select import observe_use, parse, triage
 from bot.pipeline.services import Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
@@ -106,9 +106,8 @@ class TurnRunner:
                 for go_on in features.hooks(Feature.begin_with_changes):
                     if await go_on(lease, journal.events):
                         return None
-            events, turn_id = journal.all_events, journalled.turn_id
-            inbound = InboundMessages(self._services, lease, events, turn_id)
-            attempt = Attempt(lease, channel, journalled, inbound, quietly)
+            events = journal.all_events
+            attempt = Attempt(self._services, lease, journalled, events, quietly=quietly)
             return await self._answer(attempt, journal)
         except MessagesChanged:
             log.info("turn.restarted")
@@ -124,7 +123,7 @@ class TurnRunner:
     async def _answer(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
         """Answer what the turn began with, and commit that; the head of the outbox, see
         ``take``."""
-        conversation, inbound = attempt.lease.conversation, attempt.inbound
+        conversation = attempt.lease.conversation
         with span("turn", self._services.metrics) as measured:
             events, result = await self._run_without_model(attempt, journal)
             unless, is_alone = ALWAYS, not (result.messages or result.replies)
@@ -140,8 +139,8 @@ class TurnRunner:
                 if answer.replies:
                     await self._note_tasks(conversation, events, result, failed=answer.failed)
                 unless = Condition(
-                    () if inbound.is_blocked else _ids_of_users(answer.messages),
-                    only_unsent=not inbound.may_be_edited,
+                    () if attempt.is_blocked else _ids_of_users(answer.messages),
+                    only_unsent=not attempt.may_be_edited,
                 )
                 result.may_be_reopened = is_alone and answer.may_be_reopened
             is_begun = events or attempt.journalled.is_resumed
@@ -151,7 +150,7 @@ class TurnRunner:
                 back = Outgoing(nothing, newest_address(journal.all_events), deletes=True)
                 result.replies.append(back)
             delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
-            await inbound.finish()
+            await attempt.finish()
             if result.failed:
                 measured.end("turn.failed", "failed", messages=len(result.messages))
             else:
@@ -277,11 +276,10 @@ class TurnRunner:
         batch = triage(parse(event, self._services.commands) for event in events)
         asked = [event.message for event in batch.messages if not event.unmentioned]
         is_awaited = bool(asked or batch.commands or batch.canned or batch.presses or not events)
-        channel = self._services.channel(lease.conversation)
-        if not is_awaited or channel is None:
+        if not is_awaited or self._services.channel(lease.conversation) is None:
             return TurnResult()
         language = self._services.defaults.language
-        for newest in await channel.enrich(lease.conversation, events[-1:], is_new=False):
+        for newest in await self._services.known(lease.conversation, events[-1:]):
             language = self._services.language(newest)
         text = self._services.texts.get("apology.crashed", language)
         reply = Reply(text, failure=f"{reason}, see the log")
@@ -308,7 +306,8 @@ class TurnRunner:
             attempt.history_changed = True
         for event in found.left:
             await self._services.features.each(Feature.leave, lease, event)
-        await attempt.inbound.change_history([event for event, *_ in batch], found.edited)
+        if found.edited:
+            await attempt.change_history([event for event, *_ in batch], found.edited)
         tasks = [event for event in found.messages if event.scheduled]
         for event in found.shown + tasks:
             reply = self._services.features.announce(event)
@@ -317,17 +316,13 @@ class TurnRunner:
             result.say(reply, event.address, event.author_id)
             if event.scheduled == "shown":
                 result.messages += (event.message, own_message(reply.text))
-        enrich = attempt.channel.enrich
-        if found.canned:
-            for event in await enrich(lease.conversation, found.canned, is_new=False):
-                sentence = self._commands.sentence(event.target, lease.conversation, event)
-                result.say(sentence, event.address)
-        if found.presses:
-            for event in await enrich(lease.conversation, found.presses, is_new=False):
-                if (reply := self._services.features.announce(event)) is not None:
-                    result.say(reply, event.address)
-        if found.superseded:
-            (last,) = await enrich(lease.conversation, found.superseded[-1:], is_new=False)
+        for event in await self._services.known(lease.conversation, found.canned):
+            sentence = self._commands.sentence(event.target, lease.conversation, event)
+            result.say(sentence, event.address)
+        for event in await self._services.known(lease.conversation, found.presses):
+            if (reply := self._services.features.announce(event)) is not None:
+                result.say(reply, event.address)
+        for last in await self._services.known(lease.conversation, found.superseded[-1:]):
             result.messages += tuple(event.message for event in found.superseded)
             if not found.commands:
                 result.say(
@@ -350,7 +345,7 @@ class TurnRunner:
     ) -> list[ParsedEvent]:
         """Choose what a turn without steps answers. Refusals for a day's limits are added to the
         result."""
-        batch = await attempt.inbound.begin(batch, is_resumed=attempt.journalled.is_resumed)
+        batch = await attempt.begin(batch)
         for event, *_ in batch:
             if event.address:
                 result.asker = event.author_id

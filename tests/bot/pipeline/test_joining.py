@@ -11,7 +11,7 @@ from bot.agent.turn import TurnUpdate
 from bot.channels import Album, InboundEvent
 from bot.live_events import NoWatcher, Watcher
 from bot.pipeline.answer import ConversationPorts
-from bot.pipeline.prepare import Attempt, InboundMessages
+from bot.pipeline.prepare import Attempt
 from bot.providers.scripted import Step
 from bot.store import JournalledTurn, Store
 from bot.transcript import ToolResult
@@ -43,7 +43,7 @@ async def test_a_message_joins_between_two_steps(store: Store) -> None:
     assert await store.leases.due(10) == []
 
 
-class Unread(InboundMessages):
+class Unread(Attempt):
     """An inbox that is looked at, and holds nothing."""
 
     looks = 0
@@ -63,14 +63,12 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     journalled = JournalledTurn("turn_1", 1, [], is_resumed=True)
     harness = Harness(store, [])
     services = harness.runner.services
-    inbound = Unread(services, lease, (), "turn_1")
-    box = services.channels["mailbox"]
-    attempt = Attempt(lease, box, journalled, inbound, quietly=True)
+    attempt = Unread(services, lease, journalled, ())
     ports = ConversationPorts(services, attempt, NoWatcher())
 
     async def looks(*, certain: bool = False) -> int:
         await ports.check_inbox(certain=certain, only_changes=False)
-        return inbound.looks
+        return attempt.looks
 
     await ports.record(ToolResult("c1", "echo", {}))
     assert [await looks(), await looks(), await looks(certain=True)] == [1, 1, 2]

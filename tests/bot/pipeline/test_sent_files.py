@@ -13,6 +13,7 @@ from bot.features.attachments.reader import FileReader
 from bot.file_types import EXCEL, MIB, PDF, TEXT, WORD
 from bot.pipeline.history import read_history
 from bot.pipeline.media import (
+    DAMAGED,
     EARLIER,
     IN_FLIGHT,
     MOST,
@@ -20,7 +21,6 @@ from bot.pipeline.media import (
     TEXT_CAP,
     TOO_LARGE,
     UNFIT,
-    UNREADABLE,
     ByteSemaphore,
     TurnMedia,
 )
@@ -163,14 +163,14 @@ async def test_a_pdf_becomes_text_where_the_model_reads_none(store: Store) -> No
 @pytest.mark.parametrize(
     ("media", "content", "line"),
     [
-        (REPORT, b"no PDF", UNREADABLE.format("file report.pdf")),
+        (REPORT, b"no PDF", DAMAGED.format("file report.pdf")),
         (
             Media("letter", WORD, name="letter.docx"),
             b"PK no archive",
-            UNREADABLE.format("file letter.docx"),
+            DAMAGED.format("file letter.docx"),
         ),
-        (NOTES, b"\x00\x01", UNREADABLE.format("file notes.md")),
-        (NOTES, b" \n", UNREADABLE.format("file notes.md")),
+        (NOTES, b"\x00\x01", DAMAGED.format("file notes.md")),
+        (NOTES, b" \n", DAMAGED.format("file notes.md")),
         (NOTES, b"x" * (2 * MIB + 1), TOO_LARGE.format("file notes.md", 2)),
         (
             Media("huge", PDF, 13 * MIB, name="huge.pdf"),
@@ -178,7 +178,7 @@ async def test_a_pdf_becomes_text_where_the_model_reads_none(store: Store) -> No
             TOO_LARGE.format("file huge.pdf", 12),
         ),
         (Media("film", "video/mp4"), b"x" * (12 * MIB + 1), TOO_LARGE.format("video", 12)),
-        (Media("zip", "application/zip", name="a.zip"), b"PK", UNREADABLE.format("file a.zip")),
+        (Media("zip", "application/zip", name="a.zip"), b"PK", DAMAGED.format("file a.zip")),
     ],
 )
 async def test_what_cannot_be_read_is_a_line_that_says_why(

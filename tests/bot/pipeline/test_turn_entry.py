@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from redis.asyncio import Redis
 
-from bot.pipeline.history import LEFT_OUT, encode_turn, read_history
+from bot.pipeline.history import TOO_LONG, encode_turn, read_history
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import HISTORY_BYTES
@@ -60,7 +60,7 @@ def test_the_largest_results_make_room() -> None:
     assert len(entry) <= HISTORY_BYTES
     stored = decode_record(entry).messages
     first, small = stored[2].results
-    assert first == ToolResult("a0", "read", {"output": LEFT_OUT})
+    assert first == ToolResult("a0", "read", {"output": TOO_LONG})
     assert (small, stored[4]) == (record.messages[2].results[1], record.messages[4])
     assert [stored[index] for index in (0, 1, 3, 5)] == [
         record.messages[index] for index in (0, 1, 3, 5)
@@ -83,7 +83,7 @@ def test_the_longest_messages_go_last() -> None:
     stored = decode_record(entry).messages
     assert [message.id for message in stored] == ["m1", *(message.id for message in long), "answer"]
     assert (stored[0], stored[-1]) == (ASKED, ANSWER)
-    assert 0 < sum(message.text == LEFT_OUT for message in stored) < 30
+    assert 0 < sum(message.text == TOO_LONG for message in stored) < 30
 
 
 async def test_one_long_turn_takes_no_more_than_a_history(store: Store, redis: Redis) -> None:
