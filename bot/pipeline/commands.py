@@ -8,7 +8,6 @@ first; then it is free.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Sequence
 
@@ -45,7 +44,7 @@ class Commands:
             StoreUnavailable: the command may have run; running it again is right.
         """
         (event,) = await self._services.known(context.lease.conversation, [context.event])
-        return await self.table[name](dataclasses.replace(context, event=event))
+        return await self.table[name](context._replace(event=event))
 
     def sentence(self, key: str, conversation: str, event: InboundEvent) -> Reply:
         """A sentence of the catalogue as a reply."""

@@ -61,6 +61,7 @@ class OutboxRelay:
     def __init__(self, services: Services, renewals: Renewals) -> None:
         self._services = services
         self._store = services.store
+        self._features = services.features
         self._metrics = services.metrics
         self._alerts = services.alerts
         self._renewals = renewals
@@ -128,7 +129,7 @@ class OutboxRelay:
         if self._services.channel(lease.conversation) is None:
             return delivery
         if delivery.reply.replaces:
-            for prepare in self._services.features.hooks(Feature.before_delivery):
+            for prepare in self._features.hooks(Feature.before_delivery):
                 prepared = await prepare(lease.conversation, delivery)
                 if not isinstance(prepared, Delivery):
                     return prepared
@@ -138,12 +139,12 @@ class OutboxRelay:
     async def _try(self, lease: Lease, delivery: Delivery) -> int | bytes | None:
         name, shown = channel_of(lease.conversation), delivery
         if delivery.brings or delivery.more_kept:
-            for add_held in self._services.features.hooks(Feature.with_held):
+            for add_held in self._features.hooks(Feature.with_held):
                 found = await add_held(lease.conversation, shown)
                 if found is None:
                     return await self._remove_head(lease)
                 shown = found
-        self._services.features.start_observing(lease.conversation, delivery.turn_id)
+        self._features.start_observing(lease.conversation, delivery.turn_id)
         if observe := OBSERVER.get():
             observe(DeliveryBegun(delivery.id, shown.reply.text))
         with span("delivery", self._metrics) as measured:
@@ -199,7 +200,7 @@ class OutboxRelay:
         return await self._give_up(lease, delivery, cause)
 
     def _is_held(self, conversation: str, delivery: Delivery) -> bool:
-        hooks = self._services.features.hooks(Feature.holds)
+        hooks = self._features.hooks(Feature.holds)
         return any(holds(conversation, delivery) for holds in hooks)
 
     async def _show(self, lease: Lease, delivery: Delivery) -> int | None:
@@ -224,7 +225,7 @@ class OutboxRelay:
     async def _note_arrival(self, conversation: str, delivery: Delivery, refusal: str) -> None:
         """See ``Feature.after_delivery``."""
         if any(message_id.startswith(SCHEDULED_ID) for message_id in delivery.answers):
-            features = self._services.features
+            features = self._features
             await features.each(Feature.after_delivery, conversation, delivery, refusal)
 
     async def _remove_held(

@@ -82,8 +82,7 @@ MakeStore = Callable[[TurnRequest], Any]
 Work = Callable[[], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class CommandContext:
+class CommandContext(NamedTuple):
     """The event that holds a command, and where it came from.
 
     Attributes:

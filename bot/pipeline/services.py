@@ -50,6 +50,18 @@ R = TypeVar("R")
 UTC = Days("UTC")
 NO_LIMITS = Limits()
 NO_DECISIONS = Decisions()
+# Tables and sets of a feature, which are those of all together:
+REGISTERED = (
+    "actions",
+    "commands",
+    "unrecorded",
+    "kept",
+    "shown",
+    "purged",
+    "erased",
+    "after_calls",
+    "tool_stores",
+)
 HOOKS = {name: hook for name, hook in vars(Feature).items() if callable(hook) and name[0] != "_"}
 
 
@@ -110,21 +122,15 @@ class Features:
         self.routes: list[BaseRoute] = []
         self.every: list[tuple[str, int, Work]] = []
         self.after_calls: dict[str, AddToAnswer] = {}
-        self._tool_stores: dict[type[Any], MakeStore] = {}
+        self.tool_stores: dict[type[Any], MakeStore] = {}
         self._by_hook: dict[object, list[Any]] = {hook: [] for hook in HOOKS.values()}
 
     def install(self, features: Iterable[Feature]) -> None:
         """Take features in; what they need to be made may hold this list already."""
         for feature in features:
-            self.actions.update(feature.actions)
-            self.commands.update(feature.commands)
-            self.kept.update(feature.kept)
-            self.shown.update(feature.shown)
-            self.purged.update(feature.purged)
-            self.erased.update((*feature.purged, *feature.erased))
-            self.after_calls.update(feature.after_calls)
-            self._tool_stores.update(feature.tool_stores)
-            self.unrecorded.update(feature.unrecorded)
+            for name in REGISTERED:
+                getattr(self, name).update(getattr(feature, name))
+            self.erased.update(feature.purged)
             self.routes += feature.routes
             for seconds, work in feature.every.items():
                 self.every.append((f"{type(feature).__name__} {seconds}", seconds, work))
@@ -159,8 +165,8 @@ class Features:
         made: dict[type[Any], Any] = {}
 
         def find(kind: type[Any]) -> Any:
-            if kind not in made and kind in self._tool_stores:
-                made[kind] = self._tool_stores[kind](request)
+            if kind not in made and kind in self.tool_stores:
+                made[kind] = self.tool_stores[kind](request)
             return made.get(kind)
 
         return find

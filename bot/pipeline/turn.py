@@ -63,6 +63,7 @@ class TurnRunner:
     def __init__(self, services: Services, answerer: Answerer) -> None:
         self._services = services
         self._store = services.store
+        self._features = services.features
         self._commands = Commands(services)
         self._answerer = answerer
 
@@ -85,7 +86,7 @@ class TurnRunner:
         """
         if journalled.not_before:
             return journalled.not_before
-        channel, features = self._services.channel(lease.conversation), self._services.features
+        channel, features = self._services.channel(lease.conversation), self._features
         features.start_observing(lease.conversation, journalled.turn_id)
         if channel is None or journalled.starts > MAX_STARTS:
             reason = f"started {MAX_STARTS} times without getting on"
@@ -129,7 +130,7 @@ class TurnRunner:
             unless, is_alone = ALWAYS, not (result.messages or result.replies)
             if events:
                 if events[-1].unmentioned:  # only features answer those
-                    answer = await self._services.features.answer_overheard(conversation, events)
+                    answer = await self._features.answer_overheard(conversation, events)
                 else:
                     answer = await self._answerer.answer(attempt, events, journal.steps)
                 result.messages += answer.messages
@@ -163,7 +164,7 @@ class TurnRunner:
         """Tell features what has become of their tasks among the events."""
         for event in events:
             if event.scheduled == "task":
-                for reply in await self._services.features.each(
+                for reply in await self._features.each(
                     Feature.after_turn, conversation, event, failed=failed
                 ):
                     if reply:
@@ -171,7 +172,7 @@ class TurnRunner:
 
     async def _decide(self, turn: ParkedTurn) -> None:
         """Have the answers to the open question read. Commands of other people run meanwhile."""
-        lease, features = turn.lease, self._services.features
+        lease, features = turn.lease, self._features
         try:
             if decided := await features.decisions.read_decision(turn):
                 await self._store.journal.record(lease, DECIDED, encode(decided))
@@ -221,7 +222,7 @@ class TurnRunner:
     ) -> None:
         """Run a command, or have a message answered, and leave the turn under way as it is."""
         event, command, _ = parsed
-        features, result = self._services.features, TurnResult()
+        features, result = self._features, TurnResult()
         if await features.limits.admit(lease.conversation, turn_id, [parsed], result):
             if command:
                 context = CommandContext(lease, event, ends_turn=False)
@@ -305,12 +306,12 @@ class TurnRunner:
         if found.left or found.edited or found.commands:
             attempt.history_changed = True
         for event in found.left:
-            await self._services.features.each(Feature.leave, lease, event)
+            await self._features.each(Feature.leave, lease, event)
         if found.edited:
             await attempt.change_history([event for event, *_ in batch], found.edited)
         tasks = [event for event in found.messages if event.scheduled]
         for event in found.shown + tasks:
-            reply = self._services.features.announce(event)
+            reply = self._features.announce(event)
             if reply is None:
                 continue
             result.say(reply, event.address, event.author_id)
@@ -320,7 +321,7 @@ class TurnRunner:
             sentence = self._commands.sentence(event.target, lease.conversation, event)
             result.say(sentence, event.address)
         for event in await self._services.known(lease.conversation, found.presses):
-            if (reply := self._services.features.announce(event)) is not None:
+            if (reply := self._features.announce(event)) is not None:
                 result.say(reply, event.address)
         for last in await self._services.known(lease.conversation, found.superseded[-1:]):
             result.messages += tuple(event.message for event in found.superseded)
@@ -334,7 +335,7 @@ class TurnRunner:
             context = CommandContext(lease, event, bool(found.superseded))
             reply = await self._commands.run(command or "", context)
             result.say(reply, event.address)
-            if command not in self._services.features.unrecorded:
+            if command not in self._features.unrecorded:
                 result.messages += (event.message, own_message(reply.text))
             if one.forgets:
                 result.messages, result.asker = (), ""
@@ -352,7 +353,7 @@ class TurnRunner:
         if attempt.journalled.is_reopened:
             # The turn's messages have been admitted, and an edit is no message.
             return batch
-        conversation, limits = attempt.lease.conversation, self._services.features.limits
+        conversation, limits = attempt.lease.conversation, self._features.limits
         turn_id = attempt.journalled.turn_id
         admitted = list(await limits.admit(conversation, turn_id, batch, result))
         for one in batch:
