@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import re
 
+import structlog
 from msgspec.structs import replace
 
 from bot.channels import Button, Delivery, InboundEvent, Reply
 from bot.clock import now_ms
-from bot.features.feedback.ratings import Rating, Ratings
-from bot.features.feedback.store import KIND, StoredRatings
+from bot.features.feedback.store import FEEDBACK_S, KIND, Rating, Ratings
 from bot.pipeline.feature import AnsweredTurn, Feature
 from bot.pipeline.services import Services
+from bot.store.keys import DAY_S, person_of
 from bot.texts import language_of
 from bot.transcript import Author, Message, encode
+
+log = structlog.stdlib.get_logger(__name__)
 
 GOOD, BAD = "feedback.good", "feedback.bad"  # the actions of the buttons
 THANKS = "feedback.thanks"  # the key of thanks that are filled in when they are sent
@@ -28,9 +31,9 @@ class Feedback(Feature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._ratings = Ratings(services.store, services.metrics, services.days)
+        self._ratings = Ratings(services.store)
         self.actions = {GOOD: self._rate, BAD: self._rate}
-        self.kept = {KIND: StoredRatings(services.store).withdraw}
+        self.kept = {KIND: self._ratings.withdraw}
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer of a model with the buttons, where the channel has such."""
@@ -68,28 +71,26 @@ class Feedback(Feature):
         if channel is None or not pressed:
             return False
         answered_at, turn_id, model = pressed.groups()
-        rating = Rating(
-            turn_id,
-            channel.place(conversation).id,
-            event.author_id,
-            model,
-            is_good=event.action == GOOD,
-            answered_at=int(answered_at),
-            at=event.message.at,
+        place, days = channel.place(conversation), self._services.days
+        # The other ratings of an answer whose day is no longer kept are gone.
+        day = days.of(int(answered_at))
+        if not event.author_id or day not in days.latest(FEEDBACK_S // DAY_S):
+            return False
+        is_good, press = event.action == GOOD, event.message
+        rating = Rating(day, turn_id, place.id, model, is_good, press.at)
+        if not await self._ratings.keep(person_of(place.id, event.author_id), rating):
+            return False
+        outcome = "good" if is_good else "bad"
+        self._services.metrics.feedback.labels(channel.name, model, outcome).inc()
+        log.info("feedback.given", turn=turn_id, channel=channel.name, model=model, rating=outcome)
+        thanks = Reply("", replaces=THANKS, private=True, keep="until_refused")
+        delivery = Delivery(
+            f"thanks_{press.id}", press.id, thanks, event.address, asker=event.author_id
         )
-        is_new = await self._ratings.keep(rating)
-        if is_new:
-            thanks, press = (
-                Reply("", replaces=THANKS, private=True, keep="until_refused"),
-                event.message.id,
-            )
-            delivery = Delivery(
-                f"thanks_{press}", press, thanks, event.address, asker=event.author_id
-            )
-            aside = channel.place(conversation).aside(PURPOSE)
-            await self._services.store.outbox.post(aside, delivery.id, encode(delivery))
-            self._services.start(aside, "")
-        return is_new
+        aside = place.aside(PURPOSE)
+        await self._services.store.outbox.post(aside, delivery.id, encode(delivery))
+        self._services.start(aside, "")
+        return True
 
 
 FEATURE = Feedback

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from bot.features.feedback.ratings import KnownRating, read_ratings
+from bot.features.feedback.store import Rating, Ratings
 from bot.store import Store
 from bot.transcript import channel_of
 
@@ -31,25 +31,22 @@ class Report(Struct, frozen=True):
     lines: list[Line]
     good: int
     bad: int
-    ratings: list[KnownRating]
+    ratings: list[Rating]
 
 
 async def report(store: Store, days: Sequence[str]) -> Report:
     """The ratings of these days' answers, in the order of the days."""
-    ratings = await read_ratings(store, days)
-    good: Counter[Group] = Counter()
-    bad: Counter[Group] = Counter()
+    ratings = await Ratings(store).read(days)
+    counts: Counter[tuple[Group, bool]] = Counter()
     for rating in ratings:
-        group = (days.index(rating.day), rating.model, channel_of(rating.place))
-        if rating.is_good:
-            good[group] += 1
-        else:
-            bad[group] += 1
+        group = days.index(rating.day), rating.model, channel_of(rating.place)
+        counts[group, rating.is_good] += 1
     lines = []
-    for group in sorted({*good, *bad}):
+    for group in sorted({group for group, _ in counts}):
         at, model, channel = group
-        lines.append(Line(days[at], model, channel, good[group], bad[group]))
-    return Report(lines, good.total(), bad.total(), ratings)
+        lines.append(Line(days[at], model, channel, counts[group, True], counts[group, False]))
+    good = sum(line.good for line in lines)
+    return Report(lines, good, len(ratings) - good, ratings)
 
 
 def rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:

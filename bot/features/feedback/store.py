@@ -5,37 +5,62 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import NamedTuple
+
+import structlog
+from msgspec import Struct
+from msgspec.json import Decoder
 
 from bot.store import Store
 from bot.store.keys import DAY_S, digest_of, shared_key
+from bot.transcript import UNREADABLE, encode
+
+log = structlog.stdlib.get_logger(__name__)
 
 KIND = "rating"  # in the index of what belongs to somebody: a day, and a turn
 FEEDBACK_S = 90 * DAY_S  # the ratings of a day's answers, after the last one; so long they can come
 RATINGS = 20_000  # of one day's answers
 
-# A field is ``digest turn``, of the person and the turn's id; a value ``time mark body``, with 1
+# A field is ``digest turn``, of the person and the turn's id; a value ``time mark JSON``, with 1
 # for a good answer.
 
 
-class StoredRating(NamedTuple):
-    """A rating of an answer; ``at`` is its time in milliseconds since the epoch, the body is the
-    caller's."""
+class Answer(Struct, frozen=True):
+    """The model that wrote an answer, and where it is (``Place.id``)."""
 
+    model: str
+    place: str
+
+
+class Rating(Struct, frozen=True):
+    """What somebody thinks of an answer, without the person.
+
+    Attributes:
+        day: of the answer.
+        at: time of the press, milliseconds since the epoch; of two, the later one counts.
+    """
+
+    day: str
     turn_id: str
-    at: int
+    place: str
+    model: str
     is_good: bool
-    body: bytes
+    at: int
 
 
-class StoredRatings:
-    """Ratings by the day of the answer. A day's expire ``FEEDBACK_S`` after the last of them."""
+_decode = Decoder(Answer).decode
+
+
+class Ratings:
+    """Ratings by the day of the answer. A day's expire ``FEEDBACK_S`` after the last of them.
+
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
 
     def __init__(self, store: Store) -> None:
         self._scripts = store.scripts
         self._belongings = store.belongings
 
-    async def rate(self, day: str, person: str, rating: StoredRating) -> bool:
+    async def keep(self, person: str, rating: Rating) -> bool:
         """Keep a person's rating of an answer, in place of an earlier one.
 
         Args:
@@ -46,20 +71,31 @@ class StoredRatings:
             ``RATINGS``.
         """
         # Others may rate until a day is FEEDBACK_S old, and each renews all of that day.
-        entry = f"{KIND} {day} {rating.turn_id}"
+        entry = f"{KIND} {rating.day} {rating.turn_id}"
         await self._belongings.add(person, entry, 2 * FEEDBACK_S)
-        field = _field(person, rating.turn_id)
-        arguments = [field, rating.at, int(rating.is_good), rating.body, RATINGS, FEEDBACK_S]
-        return bool(await self._scripts.call("feedback.rate", [key_of(day)], arguments))
+        field, body = _field(person, rating.turn_id), encode(Answer(rating.model, rating.place))
+        arguments = [field, rating.at, int(rating.is_good), body, RATINGS, FEEDBACK_S]
+        return bool(await self._scripts.call("feedback.rate", [key_of(rating.day)], arguments))
 
-    async def read(self, days: Sequence[str]) -> list[list[StoredRating]]:
-        """The ratings of each day's answers, oldest first."""
+    async def read(self, days: Sequence[str]) -> list[Rating]:
+        """The ratings of these days' answers, of each day the oldest first; unreadable ones are
+        left out."""
         stored = await self._scripts.ask_each(("HGETALL", key_of(day)) for day in days)
-        days_ratings = []
-        for fields in stored:
-            ratings = [_rating(field, value) for field, value in fields.items()]
-            days_ratings.append(sorted(ratings, key=attrgetter("at")))
-        return days_ratings
+        found: list[Rating] = []
+        for day, fields in zip(days, stored, strict=True):
+            ratings = []
+            for field, value in fields.items():
+                at, mark, body = value.split(b" ", 2)
+                turn_id = field.partition(b" ")[2].decode()
+                try:
+                    answer = _decode(body)
+                except UNREADABLE:
+                    log.error("feedback.unreadable")
+                    continue
+                is_good = mark == b"1"
+                ratings.append(Rating(day, turn_id, answer.place, answer.model, is_good, int(at)))
+            found += sorted(ratings, key=attrgetter("at"))
+        return found
 
     async def withdraw(self, person: str, entry: str) -> None:
         """Delete a person's rating of an answer (``bot.store.Erase``)."""
@@ -74,8 +110,3 @@ def key_of(day: str) -> str:
 
 def _field(person: str, turn_id: str) -> str:
     return f"{digest_of(person)} {turn_id}"
-
-
-def _rating(field: bytes, value: bytes) -> StoredRating:
-    at, mark, body = value.split(b" ", 2)
-    return StoredRating(field.partition(b" ")[2].decode(), int(at), mark == b"1", body)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from bot.features.lists.store import KIND, StoredLists
-from bot.features.lists.tool_lists import ToolLists
+from functools import partial
+
+from bot.features.lists.store import KIND, PlaceLists, erase
 from bot.pipeline.feature import Feature, TurnRequest
 from bot.pipeline.services import Services
 
@@ -13,14 +14,13 @@ class Lists(Feature):
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._lists = StoredLists(services.store)
-        self.kept = {KIND: self._lists.withdraw}
-        self.tool_stores = {ToolLists: self._lists_of}
+        self.kept = {KIND: partial(erase, services.store)}
+        self.tool_stores = {PlaceLists: self._lists_of}
 
-    def _lists_of(self, request: TurnRequest) -> ToolLists:
+    def _lists_of(self, request: TurnRequest) -> PlaceLists:
         """The lists of the place, also for somebody unknown."""
-        place = self._services.place(request.conversation)
-        return ToolLists(self._lists, place, request.author.id)
+        services = self._services
+        return PlaceLists(services.store, services.place(request.conversation), request.author.id)
 
 
 FEATURE = Lists

@@ -34,79 +34,81 @@ class StoredItem(NamedTuple):
     is_ticked: bool
 
 
-class StoredLists:
-    """Lists by place. They expire ``LISTS_S`` after they were last read or changed."""
+class PlaceLists:
+    """The lists of one place, for one of its people; items remember who added them, for
+    ``/forget me``. They expire ``LISTS_S`` after they were last read or changed.
 
-    def __init__(self, store: Store) -> None:
+    Every method raises ``StoreUnavailable`` if the store does not answer.
+    """
+
+    def __init__(self, store: Store, place: str, author: str = "") -> None:
         self._scripts = store.scripts
         self._belongings = store.belongings
+        self._place = place
+        self._person = person_of(place, author)
+        self._key = _key(place)
+        self._entry = f"{KIND} {place}"
 
-    async def read(self, place: str) -> list[StoredItem]:
-        """All items of a place, oldest first."""
-        stored = await self._read(place)
+    async def read(self) -> list[StoredItem]:
+        """All items, oldest first."""
+        stored = await self._read()
         return sorted(_item(number, value) for number, value in stored.items())
 
-    async def add(
-        self, place: str, author: str, list_name: str, texts: Sequence[str], idempotency_key: str
-    ) -> list[int]:
+    async def add(self, list_name: str, texts: Sequence[str], idempotency_key: str) -> list[int]:
         """Add items, each once for its position and idempotency key.
 
         Returns:
             Their numbers; 0 for an item without room among ``LIST_ITEMS``.
         """
-        person = person_of(place, author)
-        for owner in (person, place):
-            await self._belongings.add(owner, _entry(place), LISTS_S)
-        by = digest_of(person)
+        for owner in (self._person, self._place):
+            await self._belongings.add(owner, self._entry, LISTS_S)
         arguments: list[Any] = [LISTS_S, LIST_ITEMS]
         for position, text in enumerate(texts):
-            begin = f"{digest_of(f'{idempotency_key}:{position}')} 0 {by} "
+            digest = digest_of(f"{idempotency_key}:{position}")
+            begin = f"{digest} 0 {digest_of(self._person)} "
             arguments += ("", begin.encode() + encode((list_name, text)))
-        numbers = await self._scripts.call("write_items", [_key(place)], arguments)
+        numbers = await self._scripts.call("write_items", [self._key], arguments)
         return [int(number) for number in numbers]
 
-    async def tick(self, place: str, numbers: Sequence[int], *, done: bool) -> list[int]:
+    async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
         """Mark items as done, or as open again; returns the numbers that there are."""
-        stored = await self._read(place)
+        stored = await self._read()
         arguments: list[Any] = [LISTS_S, LIST_ITEMS]
         for number in numbers:
             if value := stored.get(number):
                 mark = TICKED if done else OPEN
                 arguments += (number, value[: MARK.start] + mark + value[MARK.stop :])
-        found = await self._scripts.call("write_items", [_key(place)], arguments)
+        found = await self._scripts.call("write_items", [self._key], arguments)
         return [int(number) for number in found if number]
 
-    async def _read(self, place: str) -> dict[int, bytes]:
+    async def _read(self) -> dict[int, bytes]:
         """The values by number. Reading lists is their use."""
-        key = _key(place)
-        _, stored = await self._scripts.ask_each([("EXPIRE", key, LISTS_S), ("HGETALL", key)])
+        requests = [("EXPIRE", self._key, LISTS_S), ("HGETALL", self._key)]
+        _, stored = await self._scripts.ask_each(requests)
         items = {int(field): value for field, value in stored.items() if field != b"last"}
         if items:
             authors = {value[AUTHOR].decode() for value in items.values()}
-            for owner in (digest_of(place), *authors):
-                _ = self._belongings.renew_later(owner, [_entry(place)], LISTS_S)
+            for owner in (digest_of(self._place), *authors):
+                _ = self._belongings.renew_later(owner, [self._entry], LISTS_S)
         return items
 
-    async def withdraw(self, person: str, place: str) -> None:
-        """Delete the items that somebody has added, or all of them (``bot.store.Erase``)."""
-        author, key = digest_of(person).encode(), _key(place)
-        if not person:
-            await self._scripts.ask("DEL", key)
-            return
-        stored = await self._scripts.ask("HGETALL", key)
-        theirs = [field for field, value in stored.items() if value[AUTHOR] == author]
-        if theirs:
-            await self._scripts.ask("HDEL", key, *theirs)
+
+async def erase(store: Store, person: str, place: str) -> None:
+    """Delete the items that somebody has added, or all of them (``bot.store.Erase``)."""
+    author, key = digest_of(person).encode(), _key(place)
+    if not person:
+        await store.scripts.ask("DEL", key)
+        return
+    stored = await store.scripts.ask("HGETALL", key)
+    theirs = [field for field, value in stored.items() if value[AUTHOR] == author]
+    if theirs:
+        await store.scripts.ask("HDEL", key, *theirs)
 
 
 def _item(number: int, value: bytes) -> StoredItem:
     _, mark, _, content = value.split(b" ", 3)
     list_name, text = decode(content)
     return StoredItem(number, list_name, text, mark == b"1")
-
-
-def _entry(place: str) -> str:
-    return f"{KIND} {place}"
 
 
 def _key(place: str) -> str:

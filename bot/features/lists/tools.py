@@ -7,12 +7,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from bot.features.lists.store import StoredItem
-from bot.features.lists.tool_lists import ToolLists
+from bot.errors import StoreUnavailable
+from bot.features.lists.store import PlaceLists, StoredItem
+from bot.pipeline.feature import store_errors_for_model
+from bot.safe_text.glyphs import one_line
 from toolset.shown import MOST_ROWS, Card, Shown
 from toolset.titles import words, words_in
 from toolset.tool import Tool, ToolContext, ToolError
 
+MOST_NAMES = 20  # other lists that a model reads of
+NO_ROOM = (
+    "only {added} of {asked} items were added: the lists here are full. Tick items that are done"
+)
+NO_WORDS = "invalid parameters: write the list's name and its items in words"
 NOWHERE = "there are no lists here"
 MORE = {"en": "{more} more", "ja": "ほか{more}件"}
 
@@ -30,17 +37,22 @@ class AddToList(Tool):
     writes = True
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Shown:
-        """Add the items.
+        """Add the items, one line each; their numbers.
 
         Raises:
-            ToolError: there is no room, or the store cannot take them.
+            ToolError: no visible words, no room for all of them, or the store cannot take them.
         """
-        lists, name = _lists(context), arguments["list"]
-        added = await lists.add(name, arguments["items"], context.idempotency_key)
-        with suppress(ToolError):  # the items are added, card or none
-            items, _ = await lists.show(name)
-            return Shown({"numbers": added}, card=_card(name, items, context.locale))
-        return Shown({"numbers": added})
+        lists, name = _lists(context), _plain(arguments["list"])
+        lines = [one_line(item) for item in arguments["items"]]
+        if not (name and all(lines)):
+            raise ToolError(NO_WORDS)
+        async with store_errors_for_model():
+            numbers = await lists.add(name, lines, context.idempotency_key)
+        if not all(numbers):
+            added = sum(map(bool, numbers))
+            raise ToolError(NO_ROOM.format(added=added, asked=len(numbers)))
+        card = await _card_with(lists, numbers[0], context, arguments["list"])
+        return Shown({"numbers": numbers}, card=card)
 
 
 class ShowList(Tool):
@@ -61,14 +73,16 @@ class ShowList(Tool):
         Raises:
             ToolError: the store does not answer.
         """
-        name = arguments["list"]
-        items, others = await _lists(context).show(name)
+        name = _plain(arguments["list"])
+        async with store_errors_for_model():
+            stored = await _lists(context).read()
+        items = [item for item in stored if item.list_name == name]
+        others = dict.fromkeys(item.list_name for item in stored if item.list_name != name)
         shown = [
             {"number": item.number, "text": item.text, "done": item.is_ticked} for item in items
         ]
-        return Shown(
-            {"items": shown, "other_lists": others}, card=_card(name, items, context.locale)
-        )
+        response = {"items": shown, "other_lists": list(others)[-MOST_NAMES:]}
+        return Shown(response, card=_card(arguments["list"], items, context.locale))
 
 
 class Tick(Tool):
@@ -90,13 +104,24 @@ class Tick(Tool):
             ToolError: none of the numbers exists, or the store does not answer.
         """
         lists = _lists(context)
-        ticked = await lists.tick(arguments["numbers"], done=arguments.get("done", True))
+        async with store_errors_for_model():
+            ticked = await lists.tick(arguments["numbers"], done=arguments.get("done", True))
         if not ticked:
             raise ToolError("no item has one of these numbers; show_list tells the numbers")
-        with suppress(ToolError):  # the items are marked, card or none
-            name, items = await lists.show_with(ticked[0])
-            return Shown({"ticked": ticked}, card=_card(name, items, context.locale))
-        return Shown({"ticked": ticked})
+        return Shown({"ticked": ticked}, card=await _card_with(lists, ticked[0], context))
+
+
+async def _card_with(
+    lists: PlaceLists, number: int, context: ToolContext, title: str = ""
+) -> Card | None:
+    """The list that holds a changed item; None where it cannot be read now."""
+    with suppress(StoreUnavailable):
+        stored = await lists.read()
+        for item in stored:
+            if item.number == number:
+                items = [one for one in stored if one.list_name == item.list_name]
+                return _card(title or item.list_name, items, context.locale)
+    return None
 
 
 def _card(name: str, items: Sequence[StoredItem], locale: str) -> Card | None:
@@ -111,13 +136,18 @@ def _card(name: str, items: Sequence[StoredItem], locale: str) -> Card | None:
     return Card(name, rows, note) if rows else None
 
 
-def _lists(context: ToolContext) -> ToolLists:
+def _plain(name: str) -> str:
+    """Names of lists ignore case."""
+    return one_line(name).casefold()
+
+
+def _lists(context: ToolContext) -> PlaceLists:
     """The lists of the place.
 
     Raises:
         ToolError: nothing is stored for this call.
     """
-    lists = context.store(ToolLists)
+    lists = context.store(PlaceLists)
     if lists is None:
         raise ToolError(NOWHERE)
     return lists

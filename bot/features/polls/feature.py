@@ -3,11 +3,12 @@ how they stand."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 from msgspec.structs import replace
 
-from bot.channels import ButtonCard, Delivery, Reply
+from bot.channels import ButtonCard, Delivery, InboundEvent, Reply
 from bot.features.polls.poll import (
     PREFIX,
     PURPOSE,
@@ -20,10 +21,12 @@ from bot.features.polls.poll import (
 )
 from bot.features.polls.store import KIND, StoredPolls
 from bot.features.polls.tool_polls import ToolPolls
-from bot.features.polls.votes import Votes
 from bot.pipeline.feature import AnsweredTurn, Feature, TurnRequest
 from bot.pipeline.services import Services
-from bot.transcript import Message
+from bot.transcript import Message, encode
+
+VALUE = re.compile(r"(poll_[0-9a-f]{32}):(\d{1,2})")  # of a button: a poll, and a number
+MINUTE_MS = 60_000
 
 
 class Polls(Feature):
@@ -32,7 +35,7 @@ class Polls(Feature):
     def __init__(self, services: Services) -> None:
         self._services = services
         self._polls = StoredPolls(services.store)
-        self.actions = {VOTE: Votes(services, self._polls)}
+        self.actions = {VOTE: self._vote}
         self.kept = {KIND: self._polls.withdraw}
         self.shown = (KIND,)
         self.after_calls = {TOOL: self._add_poll}
@@ -89,6 +92,45 @@ class Polls(Feature):
     def _stored_in(self, conversation: str) -> str:
         channel = self._services.channel(conversation)
         return channel.place(conversation).aside(PURPOSE) if channel else conversation
+
+    async def _vote(self, conversation: str, event: InboundEvent) -> bool:
+        """Count one press, or tell that person alone why it does not count; a known id counts
+        nothing.
+
+        Raises:
+            StoreUnavailable: nothing is counted, and the platform must send it again.
+        """
+        pressed, channel = VALUE.fullmatch(event.target), self._services.channel(conversation)
+        if channel is None or not event.author_id or not pressed:
+            return False
+        conversation = channel.place(conversation).aside(PURPOSE)
+        poll_id, press_id = pressed[1], event.message.id
+        shows = Reply("", replaces=poll_id, private=True, keep="if_free")
+        delivery = Delivery(f"{poll_id}_{press_id}", press_id, shows, event.address)
+        outcome = await self._polls.press(
+            conversation,
+            poll_id,
+            press_id,
+            person=event.author_id,
+            choice=int(pressed[2]),
+            delivery=encode(delivery),
+        )
+        if outcome != "taken":
+            await self._refuse(conversation, event, poll_id, outcome)
+        self._services.start(conversation, "")
+        return outcome == "taken"
+
+    async def _refuse(
+        self, conversation: str, event: InboundEvent, poll_id: str, outcome: str
+    ) -> None:
+        poll = await read_poll(self._polls, conversation, poll_id)
+        language = poll.language if isinstance(poll, Poll) else self._services.defaults.language
+        text = self._services.texts.get(f"poll.{outcome}", language)
+        reply = Reply(text, private=True, keep="if_free")
+        # Once a minute for each person: in a LINE group everybody reads it.
+        notice = f"{poll_id}_{outcome}_{event.author_id}_{event.message.at // MINUTE_MS}"
+        delivery = Delivery(notice, event.message.id, reply, event.address)
+        await self._services.store.outbox.post(conversation, delivery.id, encode(delivery))
 
 
 FEATURE = Polls

@@ -98,7 +98,14 @@ async def read_poll(
     """
     pause_ms = None if pause_s is None else round(pause_s * 1000)
     stored = await polls.show(stored_in, poll_id, pause_ms)
-    return _filled(stored) if isinstance(stored, StoredPoll) else stored
+    if not isinstance(stored, StoredPoll):
+        return stored
+    try:
+        poll = _decode(stored.body)
+    except UNREADABLE:
+        log.error("poll.unreadable")
+        return None
+    return replace(poll, counts=stored.counts, voters=stored.voters, is_closed=stored.is_closed)
 
 
 async def read_cards(
@@ -112,8 +119,9 @@ async def read_cards(
     """
     is_open = await polls.open_ids(stored_in)
     past = [poll_id for poll_id in started_in(messages) if poll_id not in is_open]
-    found = await _read_polls(polls, stored_in, [*past[-MOST_PAST:], *is_open])
-    return [poll.card(texts) for poll in found]
+    ids = [*past[-MOST_PAST:], *is_open]
+    found = await asyncio.gather(*(read_poll(polls, stored_in, poll_id) for poll_id in ids))
+    return [poll.card(texts) for poll in found if isinstance(poll, Poll)]
 
 
 def started_in(messages: Iterable[Message]) -> list[str]:
@@ -124,17 +132,3 @@ def started_in(messages: Iterable[Message]) -> list[str]:
             if result.name == TOOL and not result.is_error:
                 ids[str(result.response.get("poll", ""))] = None
     return list(ids)
-
-
-async def _read_polls(polls: StoredPolls, stored_in: str, ids: Iterable[str]) -> list[Poll]:
-    found = await asyncio.gather(*(read_poll(polls, stored_in, poll_id) for poll_id in ids))
-    return [poll for poll in found if isinstance(poll, Poll)]
-
-
-def _filled(stored: StoredPoll) -> Poll | None:
-    try:
-        poll = _decode(stored.body)
-    except UNREADABLE:
-        log.error("poll.unreadable")
-        return None
-    return replace(poll, counts=stored.counts, voters=stored.voters, is_closed=stored.is_closed)

@@ -7,16 +7,21 @@ from datetime import datetime
 from operator import itemgetter
 from zoneinfo import ZoneInfo
 
+import structlog
+from msgspec.structs import replace
+
 from bot.agent.turn import NOBODY
 from bot.channels import Delivery, InboundEvent, KeptItem, KeptSection, Reply
 from bot.clock import now_ms
 from bot.features.reminders.clock import ACTION, PUNCTUAL_S, ReminderClock, planned_time, text_of
-from bot.features.reminders.outcomes import note_arrival, note_outcome, note_refusal
 from bot.features.reminders.personal import PersonalReminders, owner_of, reminders_of
-from bot.features.reminders.reminder import line_of
+from bot.features.reminders.reminder import MAX_FAILURES, line_of, read_body
 from bot.features.reminders.store import COUNTED, StoredReminders
 from bot.pipeline.feature import CommandContext, Feature, TurnRequest
 from bot.pipeline.services import Services
+from bot.transcript import SCHEDULED_ID, encode
+
+log = structlog.stdlib.get_logger(__name__)
 
 CANCEL = "cancel"  # the action of the buttons
 
@@ -62,16 +67,41 @@ class Reminders(Feature):
         """Count failures of a routine; one that rests from now on says so."""
         if not event.action.startswith(ACTION):
             return None
-        if not await note_outcome(self._reminders, conversation, event, failed=failed):
+        reminder = read_body(await self._reminders.find(conversation, event.target))
+        if reminder is None or not (failed or reminder.failures):
             return None
+        failures = reminder.failures + 1 if failed else 0
+        counted = encode(replace(reminder, failures=failures))
+        await self._reminders.amend(conversation, event.target, counted)
+        if failures < MAX_FAILURES:
+            return None
+        await self._reminders.rest(conversation, event.target)
         return Reply(self._services.sentence("reminder.rests", event))
 
     async def after_delivery(self, conversation: str, delivery: Delivery, refusal: str) -> None:
-        """Count whether the platform has taken the texts of reminders."""
-        if refusal:
-            await note_refusal(self._services, conversation, delivery.answers, refusal)
-        else:
-            await note_arrival(self._reminders, conversation, delivery.answers)
+        """Count how often in a row the platform has refused the texts of reminders, once for each
+        time.
+
+        What repeats ends with the third time: otherwise it would leave dead letters for ever.
+        """
+        reminders, stored = self._reminders, await self._reminders.readable(conversation)
+        for message_id in delivery.answers:
+            key = message_id.removeprefix(SCHEDULED_ID).rpartition("_")[0]
+            if not message_id.startswith(SCHEDULED_ID) or not (reminder := stored.get(key)):
+                continue
+            refusals, refused = 0, ""
+            if refusal:
+                refusals, refused = reminder.refusals + 1, message_id
+            if refused == reminder.refused:
+                continue
+            if refusals < MAX_FAILURES:
+                counted = replace(reminder, refusals=refusals, refused=refused)
+                await reminders.amend(conversation, key, encode(counted))
+                continue
+            log.warning("reminder.ended", cause=refusal, conversation=conversation)
+            # The alert goes out once a day, also if the process dies before the next line.
+            await self._services.alerts.notice("reminder_ended", refusal)
+            await reminders.drop(conversation, [key])
 
     async def forget_in(self, conversation: str, author_id: str | None) -> None:
         """Delete reminders that have not come."""
@@ -80,7 +110,7 @@ class Reminders(Feature):
     async def overview(self, conversation: str, event: InboundEvent) -> KeptSection:
         """The next reminders first."""
         places = sorted({place for place, _ in await self._counted(conversation, event)})
-        found = await asyncio.gather(*(self._in(place, event).all() for place in places))
+        found = await asyncio.gather(*(self._in(place, event).read() for place in places))
         texts, language = self._services.texts, self._services.language(event)
         known = []
         for place, reminders in zip(places, found, strict=True):
@@ -100,7 +130,7 @@ class Reminders(Feature):
         if action == CANCEL:
             for place, reminder_id in await self._counted(conversation, event):
                 if f"{place} {reminder_id}" == key:
-                    return await self._in(place, event).drop(reminder_id)
+                    return await self._in(place, event).cancel(reminder_id)
         return False
 
     async def _counted(self, conversation: str, event: InboundEvent) -> list[tuple[str, str]]:
@@ -116,7 +146,7 @@ class Reminders(Feature):
         author = event.message.author or NOBODY
         own = reminders_of(services, context.lease.conversation, event, author)
         language = services.language(event)
-        reminders = await own.all() if own else ()
+        reminders = await own.read() if own else ()
         lines = "\n".join(line_of(one, services.texts, language) for one in reminders)
         key = "reminder.list" if lines else "reminder.empty"
         return services.private_reply(key, event, list=lines)

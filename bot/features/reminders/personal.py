@@ -78,26 +78,8 @@ class PersonalReminders:
                 raise ToolError(f"not set: {refusal}")
             await self._reminders.add(here, reminder.id, body.at, encode(body))
 
-    async def read(self) -> list[Reminder]:
-        """All of them, the next first.
-
-        Raises:
-            ToolError: the store does not answer.
-        """
-        async with store_errors_for_model():
-            return await self.all()
-
     async def cancel(self, reminder_id: str) -> bool:
         """Delete one; false if there is none with this id.
-
-        Raises:
-            ToolError: the store does not answer.
-        """
-        async with store_errors_for_model():
-            return await self.drop(reminder_id)
-
-    async def drop(self, reminder_id: str) -> bool:
-        """The same as ``cancel``, for a button.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -112,8 +94,8 @@ class PersonalReminders:
         await reminders.discount(hourly_of(owner), here, reminder_id)
         return True
 
-    async def all(self) -> list[Reminder]:
-        """The same as ``read``, for a command.
+    async def read(self) -> list[Reminder]:
+        """All of them, the next first.
 
         Raises:
             StoreUnavailable: the store does not answer.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import sha256
 from typing import Any, cast
 from zoneinfo import ZoneInfo
@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 from bot.features.reminders.personal import PersonalReminders
 from bot.features.reminders.recurrence import BadRuleError, is_hourly, next_time
 from bot.features.reminders.reminder import Reminder
+from bot.pipeline.feature import store_errors_for_model
 from toolset.titles import words
 from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.text import one_line
@@ -32,10 +33,6 @@ HOURLY_TEXT = (
 JOINER = "\u200d"  # holds emoji together
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class SetReminder(Tool):
     """Keeps a reminder or a routine."""
 
@@ -50,7 +47,7 @@ class SetReminder(Tool):
     writes = True
     timeout_s = 15  # LINE's SDK may be loaded first, to read the quota
 
-    def __init__(self, now: Callable[[], datetime] = _now) -> None:
+    def __init__(self, now: Callable[[tzinfo], datetime] = datetime.now) -> None:
         self._now = now
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -60,7 +57,7 @@ class SetReminder(Tool):
             ToolError: the time cannot be read or is over, or the reminder cannot be kept.
         """
         zone = context.zone
-        now = self._now().astimezone(zone)
+        now = self._now(zone)
         repeat = str(arguments.get("repeat", "")).strip()
         at, start = _first_time(arguments, zone, now)
         if repeat and now - LONG_AGO < at <= now + FARTHEST:
@@ -97,7 +94,9 @@ class ListReminders(Tool):
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """All of the user's, the next first."""
-        return {"reminders": [_shown(reminder) for reminder in await _reminders(context).read()]}
+        async with store_errors_for_model():
+            reminders = await _reminders(context).read()
+        return {"reminders": [_shown(reminder) for reminder in reminders]}
 
 
 class CancelReminder(Tool):
@@ -119,7 +118,9 @@ class CancelReminder(Tool):
         Raises:
             ToolError: there is none with this id.
         """
-        if not await _reminders(context).cancel(arguments["id"]):
+        async with store_errors_for_model():
+            is_cancelled = await _reminders(context).cancel(arguments["id"])
+        if not is_cancelled:
             raise ToolError("no reminder of this user has this id here; call list_reminders")
         return {"cancelled": arguments["id"]}
 

@@ -2,65 +2,146 @@
 
 from __future__ import annotations
 
-from bot.channels import InboundEvent
+from typing import Any
+
 from bot.features.choices.tools import OfferChoices
+from bot.features.lists.tools import AddToList
 from bot.features.polls.tools import StartPoll
+from bot.features.reminders.clock import ReminderClock
+from bot.features.reminders.tools import SetReminder
+from bot.file_types import TEXT
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Author, Message, Text, ToolCall
-from tests.bot.channels.post_box import ROOM, PostBox
-from tests.bot.harness import WRITTEN_AT, Harness
-from tests.fakes.tools import ANY_OBJECT, Launch
-from toolset.tool import ValidatedTool, read_schemas
+from bot.transcript import Media, ToolCall
+from tests.bot.channels.post_box import BESIDE, ROOM, PostBox
+from tests.bot.harness import Harness
+from tests.fakes.tools import ANY_OBJECT, Echo, Launch
+from tests.toolset.images.pictures import picture
+from toolset.shown import Shown, ToolFile
+from toolset.tool import Tool, ToolContext, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
-LAUNCH = ToolCall("c1", "launch", {"what": "rocket"})
-CHOICES = ToolCall("c1", "offer_choices", {"choices": ["Sushi", "Curry"]})
-POLL = ToolCall("c1", "start_poll", {"question": "Where?", "options": ["Sushi", "Curry"]})
+OWN: tuple[type[Tool], ...] = (AddToList, OfferChoices, SetReminder, StartPoll)
+
+
+class Draw(Echo):
+    """Makes a picture."""
+
+    name = "draw"
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Any:
+        picture_of_cat = ToolFile("cat.png", "image/png", picture(8, 8), "A blue cat")
+        return Shown({}, [picture_of_cat])
+
+
+def calling(name: str, **arguments: Any) -> Step:
+    """A step that makes one call."""
+    return Step(calls=(ToolCall("c1", name, arguments),))
 
 
 class Letters:
     """A correspondence with the bot."""
 
-    def __init__(self, store: Store, *steps: Step) -> None:
-        self.box = PostBox()
-        poll = ValidatedTool(StartPoll(), *read_schemas("start_poll"))
-        choices = ValidatedTool(OfferChoices(), *read_schemas("offer_choices"))
-        launch = ValidatedTool(Launch(), ANY_OBJECT, ANY_OBJECT)
-        self._harness = Harness(store, steps, self.box, ToolMap([poll, choices, launch]))
+    def __init__(self, store: Store, *steps: Step, waits_s: float = 0.0) -> None:
+        self.box = PostBox(waits_s=waits_s)
+        tools = [ValidatedTool(tool(), *read_schemas(tool.name)) for tool in OWN]
+        tools += [ValidatedTool(tool, ANY_OBJECT, ANY_OBJECT) for tool in (Launch(), Draw())]
+        self.harness = Harness(store, steps, self.box, ToolMap(tools))
+        self._number = 0
 
-    async def say(self, text: str, message_id: str) -> str:
-        """Write something; what comes back last."""
-        message = Message(message_id, "user", (Text(text),), WRITTEN_AT, Author("u1"))
-        assert await self._harness.intake(ROOM, InboundEvent(message))
-        await self._harness.runner.process(ROOM)
+    async def say(self, text: str, *files: Media, after_s: float = 0.0) -> str:
+        """Write something, which is read after some time; what comes back last."""
+        self._number += 1
+        event = self.box.event_of(text, f"m{self._number}", *files)
+        assert await self.harness.intake(ROOM, event)
+        self.box.now_s += after_s
+        return await self.work()
+
+    async def work(self) -> str:
+        """Do what is due; what comes back last."""
+        for conversation in (ROOM, *BESIDE):
+            await self.harness.runner.process(conversation)
         return self.box.letters[-1]
+
+    async def ring(self) -> str:
+        """Let the time of reminders come; what comes back last."""
+        services = self.harness.runner.services
+        await ReminderClock(services.store, services.texts, "en", services.start).sweep()
+        return await self.work()
 
 
 async def test_choices_are_lines(store: Store) -> None:
     """A message may say one of them, as a press would."""
-    letters = Letters(store, Step(calls=(CHOICES,)), Step("Which one?"))
-    assert await letters.say("I am hungry", "m1") == "Which one?\n・Sushi\n・Curry"
+    offer = calling("offer_choices", choices=["Sushi", "Curry"])
+    letters = Letters(store, offer, Step("Which one?"))
+    assert await letters.say("I am hungry") == "Which one?\n・Sushi\n・Curry"
 
 
-async def test_a_poll_is_read(store: Store) -> None:
-    """Who has no buttons sees how it stands."""
-    letters = Letters(store, Step(calls=(POLL,)), Step("Please vote."))
-    answer, poll, *rows = (await letters.say("Let us vote", "m1")).split("\n")
-    assert (answer, poll) == ("Please vote.", "Where?")
-    assert [row.partition(":")[0] for row in rows[:2]] == ["Sushi", "Curry"]
+async def test_a_poll_is_read_and_voted_on_by_numbers(store: Store) -> None:
+    """Who has no buttons sees how it stands, and closes it by the last number."""
+    start = calling("start_poll", question="Where?", options=["Sushi", "Curry"])
+    letters = Letters(store, start, Step("Please vote."))
+    assert (await letters.say("Let us vote")).split("\n")[:4] == [
+        "Please vote.",
+        "Where?",
+        "Sushi",
+        "Curry",
+    ]
+    assert "Curry: 1" in await letters.say("2")
+    assert "[1]" not in await letters.say("3")
+
+
+async def test_a_list_is_lines(store: Store) -> None:
+    """As a card shows it."""
+    add = calling("add_to_list", list="Shopping", items=["milk"])
+    letters = Letters(store, add, Step("Added."))
+    assert await letters.say("We need milk") == "Added.\nShopping\n1: ☐ milk"
 
 
 async def test_a_call_that_acts_is_decided_by_a_word(store: Store) -> None:
     """The question says all that a card would, and how to answer it."""
-    letters = Letters(store, Step(calls=(LAUNCH,)), Step("It flies."))
-    asked = await letters.say("Launch it", "m1")
+    letters = Letters(store, calling("launch", what="rocket"), Step("It flies."))
+    asked = await letters.say("Launch it")
     assert "launch" in asked
     assert "what: rocket" in asked
     assert "Answer yes or no." in asked
-    assert await letters.say("yes", "m2") == "It flies."
+    assert await letters.say("yes") == "It flies."
 
 
 async def test_a_command_is_answered(store: Store) -> None:
     """By a sentence, without the model."""
-    assert (await Letters(store).say("/help", "m1")).startswith("I am Kaiwa.")
+    assert (await Letters(store).say("/help")).startswith("I am Kaiwa.")
+
+
+async def test_a_reminder_comes_at_its_time(store: Store) -> None:
+    """Without a message before it."""
+    set_now = calling("set_reminder", text="Drink", **{"in": "PT0S"})
+    letters = Letters(store, set_now, Step("Set."))
+    assert await letters.say("Remind me to drink") == "Set."
+    assert await letters.ring() == "⏰ Drink"
+
+
+async def test_files_are_read_and_told(store: Store) -> None:
+    """A text comes to the model, and what a picture shows comes to the person."""
+    letters = Letters(store, calling("draw"), Step("Here it is."))
+    letters.box.files["f1"] = b"A poem about a cat"
+    assert await letters.say("Draw it", Media("f1", TEXT)) == "Here it is.\nA blue cat"
+    assert "A poem about a cat" in str(letters.harness.model.requests[0].messages)
+
+
+async def test_a_late_answer_is_fetched_by_a_number(store: Store) -> None:
+    """The last of the message's envelopes brings the button."""
+    letters = Letters(store, Step("It flies."), waits_s=45)
+    told = await letters.say("What does it do?", after_s=46)
+    assert told.startswith("I am still working on your question.")
+    assert told.endswith("[1] Show the answer")
+    assert await letters.say("1") == "It flies."
+
+
+async def test_a_reminder_without_an_envelope_comes_with_the_next_answer(store: Store) -> None:
+    """Above it."""
+    set_now = calling("set_reminder", text="Drink", **{"in": "PT0S"})
+    letters = Letters(store, set_now, Step("Set."), Step("Hello."), waits_s=45)
+    await letters.say("Remind me to drink")
+    assert await letters.ring() == "Set."
+    assert await letters.say("Hi") == "⏰ Drink\n\nHello."

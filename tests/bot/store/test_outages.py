@@ -15,7 +15,7 @@ from redis import RedisError, exceptions
 from redis.asyncio import Redis
 
 from bot.errors import SettingsError, StoreUnavailable
-from bot.features.lists.store import StoredLists
+from bot.features.lists.store import PlaceLists
 from bot.features.memory.store import PersonFacts
 from bot.features.polls.store import StoredPolls
 from bot.features.reminders.store import StoredReminders
@@ -140,8 +140,9 @@ async def test_a_full_store_lets_a_turns_tools_store_what_they_need(
 ) -> None:
     """It is little, and bounded; a file, which is not, is refused."""
     async with full(redis):
-        await StoredLists(store).add(HERE, "u1", "shopping", ["milk"], "k1")
-        assert await StoredLists(store).tick(HERE, [1], done=True) == [1]
+        lists = PlaceLists(store, HERE, "u1")
+        await lists.add("shopping", ["milk"], "k1")
+        assert await lists.tick([1], done=True) == [1]
         assert await PersonFacts(store, HERE, "u1").remember("likes tea") == 1
         assert await StoredPolls(store).start(
             HERE, "poll_1", "u1", b"{}", options=2, multiple=False

@@ -37,8 +37,8 @@ QUICK = Timing(
 )
 TOOL_COMMANDS = ("weather", "天気")
 RATING = (
-    Button("Good answer", "rating.good", "1:turn:m", style="good"),
-    Button("Bad answer", "rating.bad", "1:turn:m", style="bad"),
+    Button("Good answer", "some_feedback.good", "1:turn:m", style="good"),
+    Button("Bad answer", "some_feedback.bad", "1:turn:m", style="bad"),
 )
 THREAD = f"slack:{TEAM}:{CHANNEL}:{TS}"
 

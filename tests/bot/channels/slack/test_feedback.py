@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from bot.channels import Reply
 from bot.clock import Days
-from bot.features.feedback.ratings import KnownRating, read_ratings
+from bot.features.feedback.store import Rating, Ratings
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.slack.pipeline import SlackPipeline
@@ -36,9 +36,9 @@ class RatedPipeline(SlackPipeline):
         await self.send(payload)
         return payload
 
-    async def ratings(self) -> list[KnownRating]:
+    async def ratings(self) -> list[Rating]:
         """All that is kept."""
-        return await read_ratings(self.store, Days("UTC").latest(2))
+        return await Ratings(self.store).read(Days("UTC").latest(2))
 
 
 def buttons_of(posted: JSON) -> list[str]:

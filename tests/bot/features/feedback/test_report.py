@@ -4,44 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 
 import pytest
 
 from bot.app.storage import open_store_of
 from bot.clock import Days
-from bot.features.feedback.ratings import Rating, Ratings
 from bot.features.feedback.report import Line, report, rows
+from bot.features.feedback.store import Rating, Ratings
 from bot.settings import load
 from bot.store import Store
-from bot.telemetry import Metrics
+from bot.store.keys import person_of
 from tests.bot.command_line import Call
 
-HOUR_MS = 3_600_000
 pytestmark = pytest.mark.usefixtures("restored_logging", "settings")
 
 
-async def rate(store: Store, at_ms: int, *given: tuple[str, str, str, bool]) -> None:
+async def rate(store: Store, day: str, *given: tuple[str, str, str, bool]) -> None:
     """Ratings: person, model, place, good."""
-    ratings = Ratings(store, Metrics(), Days("UTC", lambda: at_ms / 1000))
     for number, (person, model, place, good) in enumerate(given):
-        assert await ratings.keep(
-            Rating(f"turn_{number}", place, person, model, good, at_ms, at_ms)
-        )
+        rating = Rating(day, f"turn_{number}", place, model, good, number)
+        assert await Ratings(store).keep(person_of(place, person), rating)
 
 
 async def test_a_report_counts_by_day_model_and_channel(store: Store) -> None:
     """The newest day first; a day without ratings has no line."""
-    now = 1_795_300_000_000
-    days = Days("UTC", lambda: now / 1000).latest(3)
+    days = Days("UTC", lambda: 1_795_300_000.0).latest(3)
     await rate(
         store,
-        now,
+        days[0],
         ("U1", "b", "slack:T1:C1", True),
         ("U2", "b", "slack:T1:D1", True),
         ("U1", "a", "line:U0:user:U1", False),
     )
-    await rate(store, now - 24 * HOUR_MS, ("U1", "b", "slack:T1:C1", False))
+    await rate(store, days[1], ("U1", "b", "slack:T1:C1", False))
     made = await report(store, days)
     assert made.lines == [
         Line(days[0], "a", "line", 0, 1),
@@ -55,7 +50,7 @@ async def test_a_report_counts_by_day_model_and_channel(store: Store) -> None:
 async def rated_now(*given: tuple[str, str, str, bool]) -> str:
     """Have these ratings kept; today's name."""
     async with open_store_of(load()) as store:
-        await rate(store, time.time_ns() // 1_000_000, *given)
+        await rate(store, Days("UTC").today, *given)
     return Days("UTC").today
 
 

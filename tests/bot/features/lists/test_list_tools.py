@@ -3,135 +3,117 @@ where there are none."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bot.features.lists.store import StoredItem
-from bot.features.lists.tool_lists import ToolLists
-from bot.features.lists.tools import AddToList, ShowList, Tick
+from bot.errors import StoreUnavailable
+from bot.features.lists.store import LIST_ITEMS, PlaceLists, StoredItem
+from bot.features.lists.tools import MOST_NAMES, AddToList, ShowList, Tick
+from bot.store import Store
 from tests.toolset.contexts import context
 from toolset.shown import Card
-from toolset.tool import ToolError, ToolOutcome, ValidatedTool, read_schemas
+from toolset.tool import ToolOutcome, ValidatedTool, read_schemas
 
-SHOPPING = Card("shopping", (("1", "☑ milk"),))
+SHOPPING = Card("Shopping", (("1", "☐ milk"), ("2", "☐ eggs")))
+Lists = dict[type[Any], PlaceLists]
 
 
-class ListsInMemory:
-    """Lists of one place (``ToolLists``).
+@pytest.fixture
+def lists(store: Store) -> Lists:
+    """The lists of one place."""
+    return {PlaceLists: PlaceLists(store, "mailbox:room", "u1")}
 
-    Attributes:
-        asked: the last call.
-        is_away: the lists cannot be read.
-    """
 
-    def __init__(self) -> None:
-        self.asked: tuple[Any, ...] = ()
-        self.is_away = False
+class Away(PlaceLists):
+    """Lists that take items and cannot be read then."""
 
-    async def add(self, name: str, items: Sequence[str], idempotency_key: str) -> list[int]:
-        self.asked = (name, items, idempotency_key)
-        return [number for number, _ in enumerate(items, 1)]
-
-    async def show(self, name: str) -> tuple[list[StoredItem], list[str]]:
-        if self.is_away:
-            raise ToolError("the store does not answer")
-        if name == "long":
-            return [
-                StoredItem(number, name, f"item {number}", number < 10) for number in range(1, 31)
-            ], []
-        return [StoredItem(1, "shopping", "milk", True)] if name == "shopping" else [], ["todo"]
-
-    async def show_with(self, number: int) -> tuple[str, list[StoredItem]]:
-        if self.is_away:
-            raise ToolError("the store does not answer")
-        return "shopping", [StoredItem(number, "shopping", "milk", True)]
-
-    async def tick(self, numbers: Sequence[int], *, done: bool) -> list[int]:
-        self.asked = (numbers, done)
-        return [number for number in numbers if number == 1]
+    async def read(self) -> list[StoredItem]:
+        raise StoreUnavailable("away")
 
 
 async def call(
-    kind: type[AddToList | ShowList | Tick], lists: ListsInMemory | None, **arguments: Any
+    kind: type[AddToList | ShowList | Tick], lists: Lists, **arguments: Any
 ) -> ToolOutcome:
     """Call it between its schemas."""
     return await ValidatedTool(kind(), *read_schemas(kind.name)).call(
-        arguments, replace(context(), find_store={ToolLists: lists}.get)
+        arguments, replace(context(), find_store=lists.get)
     )
 
 
-async def test_items_are_added_with_the_calls_key() -> None:
-    """Their numbers go back to the model."""
-    lists = ListsInMemory()
-    outcome = await call(AddToList, lists, list="shopping", items=["milk", "eggs"])
-    assert outcome == ToolOutcome({"numbers": [1, 2]}, card=SHOPPING)
-    assert lists.asked == ("shopping", ["milk", "eggs"], "key_1")
+async def test_items_are_added_with_the_calls_key(lists: Lists) -> None:
+    """Their numbers go back to the model, the same ones for a repeated call."""
+    for _ in range(2):
+        outcome = await call(AddToList, lists, list="Shopping", items=["milk", "eggs"])
+        assert outcome == ToolOutcome({"numbers": [1, 2]}, card=SHOPPING)
 
 
-@pytest.mark.parametrize("items", [[], [""], ["x" * 201], ["x"] * 21, "milk"])
-async def test_too_much_is_not_added(items: object) -> None:
+@pytest.mark.parametrize("items", [[], [""], ["\u200b"], ["x" * 201], ["x"] * 21, "milk"])
+async def test_what_is_no_item_is_not_added(lists: Lists, items: object) -> None:
     """Nothing of it."""
-    lists = ListsInMemory()
     assert (await call(AddToList, lists, list="shopping", items=items)).is_error
-    assert lists.asked == ()
+    assert (await call(AddToList, lists, list="\u200b", items=["milk"])).is_error
+    assert await lists[PlaceLists].read() == []
 
 
-async def test_a_list_is_shown_with_the_names_of_others() -> None:
-    """An unknown one is empty."""
-    shown = await call(ShowList, ListsInMemory(), list="shopping")
+async def test_what_has_no_room_is_said(lists: Lists) -> None:
+    """How many were added."""
+    await lists[PlaceLists].add("all", [str(number) for number in range(LIST_ITEMS - 1)], "k1")
+    outcome = await call(AddToList, lists, list="all", items=["one", "two"])
+    assert "only 1 of 2 items were added" in outcome.response["error"]
+
+
+async def test_names_ignore_case_and_invisible_characters(lists: Lists) -> None:
+    """Items keep their case; the names of other lists are told, the newest of many."""
+    await call(AddToList, lists, list="Shop\u200bping ", items=["Milk\u202e"])
+    for number in range(MOST_NAMES + 1):
+        await lists[PlaceLists].add(f"list {number}", ["x"], f"k{number}")
+    shown = await call(ShowList, lists, list="SHOPPING")
     assert shown.response == {
-        "items": [{"number": 1, "text": "milk", "done": True}],
-        "other_lists": ["todo"],
+        "items": [{"number": 1, "text": "Milk", "done": False}],
+        "other_lists": [f"list {number}" for number in range(1, MOST_NAMES + 1)],
     }
-    assert (await call(ShowList, ListsInMemory(), list="x")).response == {
-        "items": [],
-        "other_lists": ["todo"],
-    }
+    assert (await call(ShowList, lists, list="x")).response["items"] == []
 
 
-async def test_items_are_ticked_or_opened() -> None:
+async def test_items_are_ticked_or_opened(lists: Lists) -> None:
     """Ticked where nothing else is said; numbers that nobody knows are an error."""
-    lists = ListsInMemory()
-    assert await call(Tick, lists, numbers=[1, 2]) == ToolOutcome({"ticked": [1]}, card=SHOPPING)
-    assert lists.asked == ([1, 2], True)
-    await call(Tick, lists, numbers=[1], done=False)
-    assert lists.asked == ([1], False)
-    assert (
-        (await call(Tick, lists, numbers=[3]))
-        .response["error"]
-        .startswith("no item has one of these numbers")
-    )
+    await call(AddToList, lists, list="Shopping", items=["milk"])
+    for given, mark in ({}, "☑"), ({"done": False}, "☐"):
+        card = Card("shopping", (("1", f"{mark} milk"),))
+        outcome = await call(Tick, lists, numbers=[1, 2], **given)
+        assert outcome == ToolOutcome({"ticked": [1]}, card=card)
+    unknown = await call(Tick, lists, numbers=[3])
+    assert unknown.response["error"].startswith("no item has one of these numbers")
 
 
-async def test_a_long_list_shows_what_is_open_first() -> None:
+async def test_a_long_list_shows_what_is_open_first(lists: Lists) -> None:
     """The card says how many items it leaves out; the model gets all of them."""
-    shown = await call(ShowList, ListsInMemory(), list="long")
+    await lists[PlaceLists].add("long", [f"item {number}" for number in range(1, 31)], "k")
+    await lists[PlaceLists].tick(range(1, 10), done=True)
+    shown = await call(ShowList, lists, list="long")
     assert shown.card is not None
     assert [label for label, _ in shown.card.rows] == [str(number) for number in range(10, 26)]
     assert shown.card.note == "14 more"
     assert len(shown.response["items"]) == 30
-    assert (await call(ShowList, ListsInMemory(), list="nothing")).card is None
+    assert (await call(ShowList, lists, list="nothing")).card is None
 
 
-async def test_a_change_counts_where_the_list_cannot_be_shown() -> None:
+async def test_a_change_counts_where_the_list_cannot_be_shown(store: Store) -> None:
     """The card is left out."""
-    lists = ListsInMemory()
-    lists.is_away = True
-    assert await call(AddToList, lists, list="shopping", items=["milk"]) == ToolOutcome(
-        {"numbers": [1]}
-    )
+    lists: Lists = {PlaceLists: Away(store, "mailbox:room", "u1")}
+    added = await call(AddToList, lists, list="shopping", items=["milk"])
+    assert added == ToolOutcome({"numbers": [1]})
     assert await call(Tick, lists, numbers=[1]) == ToolOutcome({"ticked": [1]})
 
 
 async def test_where_nothing_is_stored_there_are_no_lists() -> None:
     """As under ``kaiwa tools call``."""
     calls = [
-        await call(AddToList, None, list="x", items=["y"]),
-        await call(ShowList, None, list="x"),
-        await call(Tick, None, numbers=[1]),
+        await call(AddToList, {}, list="x", items=["y"]),
+        await call(ShowList, {}, list="x"),
+        await call(Tick, {}, numbers=[1]),
     ]
     assert calls == [ToolOutcome.error("there are no lists here")] * 3
 

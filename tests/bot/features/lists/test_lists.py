@@ -5,18 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from bot.agent.tool_runner import CARD_SHOWN
 from bot.channels import InboundEvent
-from bot.features.lists.store import LIST_ITEMS, StoredItem, StoredLists
-from bot.features.lists.tool_lists import MOST_NAMES, ToolLists
 from bot.features.lists.tools import AddToList, ShowList, Tick
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall
 from tests.bot.harness import HERE, Harness, words
-from toolset.tool import ToolError, ValidatedTool, read_schemas
+from toolset.tool import ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
 ROOM = "mailbox:group-0001"
@@ -59,27 +55,3 @@ async def test_a_group_shares_its_lists(store: Store) -> None:
         {"card": CARD_SHOWN, "items": [milk], "other_lists": []},
         {"items": [], "other_lists": []},
     ]
-
-
-async def test_names_ignore_case_and_invisible_characters(store: Store) -> None:
-    """Items keep their case; the names of other lists are told, the newest of many."""
-    lists = ToolLists(StoredLists(store), ROOM, "u1")
-    await lists.add("Shop\u200bping ", ["Milk\u202e"], "k")
-    assert await lists.show("SHOPPING") == ([StoredItem(1, "shopping", "Milk", False)], [])
-    for number in range(MOST_NAMES + 1):
-        await lists.add(f"list {number}", ["x"], f"k{number}")
-    assert (await lists.show("nothing"))[1] == [
-        f"list {number}" for number in range(1, MOST_NAMES + 1)
-    ]
-
-
-async def test_what_cannot_be_added_is_said(store: Store) -> None:
-    """Nothing visible, and beyond the room how many were added."""
-    lists = ToolLists(StoredLists(store), ROOM, "u1")
-    for name, item in (("\u200b", "milk"), ("shopping", "\u200b")):
-        with pytest.raises(ToolError, match="in words"):
-            await lists.add(name, [item], "k")
-    await lists.add("all", [str(number) for number in range(LIST_ITEMS - 1)], "k1")
-    with pytest.raises(ToolError, match="only 1 of 2 items were added"):
-        await lists.add("all", ["one", "two"], "k2")
-    assert await lists.tick([1, 999], done=True) == [1]

@@ -46,9 +46,7 @@ async def call(tool: Any, arguments: dict[str, Any], asked: ToolContext) -> dict
     return outcome.response
 
 
-set_reminder = SetReminder(
-    now=lambda: datetime(2026, 11, 22, 3, 0, 30, tzinfo=UTC)
-)  # 12:00:30 in Tokyo
+set_reminder = SetReminder(datetime(2026, 11, 22, 3, 0, 30, tzinfo=UTC).astimezone)  # 12:00:30
 
 
 @pytest.mark.parametrize(
@@ -95,7 +93,7 @@ async def test_a_rule_keeps_the_time_that_was_asked_for(at: str, first: str, sta
     next."""
     stored, tool = (
         RemindersInMemory(),
-        SetReminder(now=lambda: datetime(2027, 3, 27, 9, 0, tzinfo=UTC)),
+        SetReminder(datetime(2027, 3, 27, 9, 0, tzinfo=UTC).astimezone),
     )
     await call(
         tool,

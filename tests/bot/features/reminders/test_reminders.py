@@ -11,11 +11,11 @@ import structlog
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
-from bot.channels import InboundEvent, Reach
+from bot.channels import Delivery, InboundEvent, Reach, Reply
 from bot.errors import DeliverOnPress, DeliveryRefused, ModelError
 from bot.features.forgetting.deletion import Deletion
 from bot.features.reminders.clock import LATE_S, READ_LIMIT, ReminderClock
-from bot.features.reminders.outcomes import note_refusal
+from bot.features.reminders.feature import Reminders
 from bot.features.reminders.personal import MOST, MOST_HOURLY, TOO_MANY_HOURLY, PersonalReminders
 from bot.features.reminders.reminder import MAX_FAILURES, Reminder, StoredReminder, read_reminder
 from bot.features.reminders.store import StoredReminders
@@ -243,18 +243,18 @@ async def test_one_ring_counts_once_however_often_it_is_refused(store: Store) ->
     stage = Stage(store, setting(text="joke", at="2027-01-04T07:00", repeat="FREQ=DAILY"))
     await stage.say("every day a joke", "m1", Author("u1"))
     ((reminder_id, _),) = (await StoredReminders(store).read(HERE)).items()
+    reminders = Reminders(stage.harness.runner.services)
+
+    async def refuse(ring: int) -> None:
+        answers = ("m1", f"{SCHEDULED_ID}{reminder_id}_{ring}")
+        delivery = Delivery("d1", "t1", Reply("x"), answers=answers)
+        await reminders.after_delivery(HERE, delivery, "archived")
+
     for ring in (1, 1, 1, 2, 2):
-        await note_refusal(
-            stage.harness.runner.services,
-            HERE,
-            ["m1", f"{SCHEDULED_ID}{reminder_id}_{ring}"],
-            "archived",
-        )
+        await refuse(ring)
     assert [one.refusals for one in await stage.stored()] == [2]
     for _ in range(2):
-        await note_refusal(
-            stage.harness.runner.services, HERE, [f"{SCHEDULED_ID}{reminder_id}_3"], "archived"
-        )
+        await refuse(3)
     assert await stage.stored() == []
 
 
