@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 
@@ -32,27 +32,23 @@ class Days:
     @property
     def today(self) -> str:
         """Today, such as ``2026-11-21``."""
-        return self._now().date().isoformat()
+        return datetime.fromtimestamp(self._clock(), self._zone).date().isoformat()
 
     @property
     def end(self) -> datetime:
         """The midnight that ends today, in the bot's zone."""
-        tomorrow = self._now().date() + timedelta(days=1)
-        return datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=self._zone)
+        tomorrow = datetime.fromisoformat(self.today) + timedelta(days=1)
+        return tomorrow.replace(tzinfo=self._zone)
 
     def of(self, at_ms: int) -> str:
         """The day of a time, milliseconds since the epoch; of a time to come, today."""
-        return (
-            datetime.fromtimestamp(min(at_ms / 1000, self._clock()), self._zone).date().isoformat()
-        )
+        at = datetime.fromtimestamp(at_ms / 1000, self._zone).date().isoformat()
+        return min(at, self.today)
 
     def latest(self, count: int) -> list[str]:
         """Today and the days before it, the newest first."""
-        today = self._now().date()
+        today = date.fromisoformat(self.today)
         return [f"{today - timedelta(days=back)}" for back in range(count)]
-
-    def _now(self) -> datetime:
-        return datetime.fromtimestamp(self._clock(), self._zone)
 
 
 def usable_zone(name: str, default: str) -> str:

@@ -109,10 +109,9 @@ def _public_url(value: str) -> str:
         raise wrong from None
 
 
-def _redis_url(value: str) -> str:
-    if not value.startswith(
-        ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://")
-    ):
+def _redis_url(value: SecretStr) -> SecretStr:
+    schemes = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://")
+    if not value.get_secret_value().startswith(schemes):
         raise ValueError(
             "write it as redis://…, rediss://…, unix://… or for a cluster redis+cluster://… or "
             "rediss+cluster://…, "
@@ -206,9 +205,7 @@ ModelName = Annotated[str, AfterValidator(_model)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 ServerTools = Annotated[Names, AfterValidator(_server_tools)]
 ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_names)]
-RedisURL = Annotated[
-    SecretStr, AfterValidator(lambda url: _redis_url(url.get_secret_value()) and url)
-]
+RedisURL = Annotated[SecretStr, AfterValidator(_redis_url)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 Processes = Annotated[int, AfterValidator(_processes)]
 Language = Annotated[str, AfterValidator(_language)]
@@ -358,9 +355,7 @@ def load(processes: int | None = None) -> Settings:
     settings: Settings = _checked(
         Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes}
     )
-    _refuse_other_language()
-    _refuse_forgetful(settings)
-    _refuse_useless_review(settings)
+    _refuse_useless(settings)
     _refuse_careless(settings)
     if settings.persona_file is not None:
         try:
@@ -371,31 +366,35 @@ def load(processes: int | None = None) -> Settings:
     return settings
 
 
-def _refuse_other_language() -> None:
-    """Refuse in ``.env`` what only a desktop may set: a language that Kaiwa does not have."""
+def _refuse_useless(settings: Settings) -> None:
+    """Refuse what only a desktop may set in ``.env``, a language that Kaiwa does not have; a store
+    that loses the conversations of people who write from outside; and a mode of review that could
+    never have an effect."""
     written = DotEnvSettingsSource(Settings).env_vars.get("language") or ""
-    if written and written[:2].lower() not in LANGUAGES:
-        raise SettingsError("LANGUAGE", f"write {' or '.join(LANGUAGES)}")
-
-
-def _refuse_forgetful(settings: Settings) -> None:
-    """Refuse a store that loses the conversations of people who write from outside."""
-    if settings.dyno and settings.redis_url is None and (settings.line_on or settings.slack_on):
-        raise SettingsError(
-            "REDIS_URL", "this platform forgets its disk daily; add a Redis (heroku-redis)"
-        )
-
-
-def _refuse_useless_review(settings: Settings) -> None:
-    """Refuse a mode of review that could never have an effect."""
-    if settings.review_mode != "advise" and not settings.reviewers:
-        raise SettingsError(
-            "REVIEWERS", f"REVIEW_MODE={settings.review_mode} needs reviewers; name models here"
-        )
-    if settings.review_mode == "decide" and not settings.review_tools:
-        raise SettingsError(
-            "REVIEW_TOOLS", "REVIEW_MODE=decide holds for the tools that are named here; name some"
-        )
+    is_known = not written or written[:2].lower() in LANGUAGES
+    is_forgetful = settings.dyno and settings.redis_url is None
+    mode = settings.review_mode
+    refusals = (
+        (not is_known, "LANGUAGE", f"write {' or '.join(LANGUAGES)}"),
+        (
+            is_forgetful and (settings.line_on or settings.slack_on),
+            "REDIS_URL",
+            "this platform forgets its disk daily; add a Redis (heroku-redis)",
+        ),
+        (
+            mode != "advise" and not settings.reviewers,
+            "REVIEWERS",
+            f"REVIEW_MODE={mode} needs reviewers; name models here",
+        ),
+        (
+            mode == "decide" and not settings.review_tools,
+            "REVIEW_TOOLS",
+            "REVIEW_MODE=decide holds for the tools that are named here; name some",
+        ),
+    )
+    for is_refused, variable, fix in refusals:
+        if is_refused:
+            raise SettingsError(variable, fix)
 
 
 def _refuse_careless(settings: Settings) -> None:
@@ -419,14 +418,14 @@ def refuse_auto_approval(settings: Settings, way_in: str) -> None:
         SettingsError: names ``way_in`` and the fix.
     """
     where = f"is refused where others can reach Kaiwa ({way_in})"
-    if settings.approval_mode == "auto_approve" and not settings.auto_approve_anyway:
-        raise SettingsError(
-            "APPROVAL_MODE", f"auto_approve {where}; use ask, or set AUTO_APPROVE_ANYWAY=1"
-        )
-    if settings.review_mode == "decide" and not settings.auto_approve_anyway:
-        raise SettingsError(
-            "REVIEW_MODE", f"decide {where}; use advise or veto, or set AUTO_APPROVE_ANYWAY=1"
-        )
+    if settings.auto_approve_anyway:
+        return
+    if settings.approval_mode == "auto_approve":
+        fix = f"auto_approve {where}; use ask, or set AUTO_APPROVE_ANYWAY=1"
+        raise SettingsError("APPROVAL_MODE", fix)
+    if settings.review_mode == "decide":
+        fix = f"decide {where}; use advise or veto, or set AUTO_APPROVE_ANYWAY=1"
+        raise SettingsError("REVIEW_MODE", fix)
 
 
 def env_file_is_open() -> bool:

@@ -72,6 +72,8 @@ def invisible(text: str) -> set[int]:
     invisible character is invisible too: it would sit on what is shown in the other's place.
     """
     hidden: set[int] = set()
+    if text.isascii() and text.isprintable():
+        return hidden
     for index, letter in enumerate(text):
         follows = index - 1 in hidden and unicodedata.category(letter)[0] == "M"
         if follows or _is_invisible(text, index, letter):

@@ -199,7 +199,7 @@ class Outbox:
             step: of the turn under way, if that waits for the decision that this delivery should
                 have asked for.
         """
-        frame = pack(step.kind, step.body) if step else b""
+        frame = pack(*step) if step else b""
         return await self._take_head(lease, "dead", reason, frame)
 
     async def keep_head(self, lease: Lease, reason: bytes) -> bytes | None:

@@ -121,7 +121,6 @@ class ValkeyServer:
         digest = sha256(os.fsencode(home)).hexdigest()[:16]
         self._folder = Path(tempfile.gettempdir()) / f"kaiwa-{os.getuid()}-{digest}"
         self._socket = self._folder / "valkey.sock"
-        self._lock = home / "server.lock"
         self._log = home / "valkey.log"
         self._pid = home / "valkey.pid"
         self._process: subprocess.Popen[bytes] | None = None
@@ -145,7 +144,7 @@ class ValkeyServer:
         self._prepare_folder()
         try:
             async with asyncio.timeout(START_S):
-                with self._lock.open("ab") as lock:
+                with (self._home / "server.lock").open("ab") as lock:
                     await self._end(lock)
                     self._process = self._spawn(lock)
                 while not await self.answers():
@@ -158,7 +157,7 @@ class ValkeyServer:
             ) from error
 
     async def stop(self) -> None:
-        with self._lock.open("ab") as lock:
+        with (self._home / "server.lock").open("ab") as lock:
             await self._end(lock)
         with suppress(OSError):
             if self._is_private():

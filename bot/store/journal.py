@@ -216,7 +216,7 @@ class Journal:
         if others is not None:
             commands += [("DEL", keys.of("turn")), ("DEL", keys.journal)]
             for other in reversed(others):
-                commands.append(("LPUSH", keys.inbox, pack(other.kind, other.body)))
+                commands.append(("LPUSH", keys.inbox, pack(*other)))
             commands.append(("EXPIRE", keys.inbox, WORK_S))
         await self._scripts.transact(commands, lease.conversation, lease.token)
 
@@ -288,10 +288,9 @@ class Journal:
         if reopened.is_summarised:
             commands.append(("DEL", keys.summary))
         for delivery in undelivered:
-            commands.append(("LREM", keys.outbox, 1, delivery))
-            commands.append(("LREM", keys.of("kept"), 1, delivery))
+            commands += [("LREM", one, 1, delivery) for one in (keys.outbox, keys.of("kept"))]
         moves = [("LMOVE", keys.journal, keys.inbox, "RIGHT", "LEFT")] * reopened.given_back
-        frames = [pack(entry.kind, entry.body) for entry in reopened.journal]
+        frames = [pack(*entry) for entry in reopened.journal]
         commands += [*moves, ("EXPIRE", keys.inbox, WORK_S)]
         commands += [("DEL", turn), ("HSET", turn, "id", turn_id, "reopened", 1)]
         commands += [("EXPIRE", turn, WORK_S), ("RPUSH", keys.journal, *frames)]

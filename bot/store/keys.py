@@ -145,9 +145,8 @@ class Keys:
         return f"{self._shard}message:{digest_of(message_id, 32)}"
 
 
-def shard_of(name: str) -> int:
-    """The shard of a conversation, or of something else that has a name."""
-    return crc32(name.encode()) % SHARDS
+def shard_of(conversation: str) -> int:
+    return crc32(conversation.encode()) % SHARDS
 
 
 def message_keys(message_id: str) -> list[str]:
@@ -165,12 +164,12 @@ def kv_key(name: str) -> str:
     first, _, rest = name.partition(":")
     second, more, _ = rest.partition(":")
     kind = f"{first}:{second}" if more else first
-    return f"{PREFIXES[shard_of(name)]}note:{kind}:{digest_of(name, 32)}"
+    return f"{PREFIXES[crc32(name.encode()) % SHARDS]}note:{kind}:{digest_of(name, 32)}"
 
 
 def index_key(digest: str) -> str:
     """The key of the index of what belongs to somebody; the digest is ``digest_of`` them."""
-    return f"{PREFIXES[shard_of(digest)]}index:{digest}"
+    return f"{PREFIXES[crc32(digest.encode()) % SHARDS]}index:{digest}"
 
 
 def pins_key(server: str) -> str:
@@ -179,12 +178,12 @@ def pins_key(server: str) -> str:
     A pin that expired would let a server change what a tool says of itself, as if nobody had seen
     it before. The number of keys is that of the servers an operator names, and each has a limit.
     """
-    return f"{PREFIXES[shard_of(server)]}pins:{server}"
+    return f"{PREFIXES[crc32(server.encode()) % SHARDS]}pins:{server}"
 
 
 def shared_key(kind: str, name: str) -> str:
     """A key of what belongs to no conversation; all of a kind share a slot."""
-    return f"{PREFIXES[shard_of(kind)]}{kind}:{name}"
+    return f"{PREFIXES[crc32(kind.encode()) % SHARDS]}{kind}:{name}"
 
 
 def conversation_of(history_key: str) -> str:
@@ -245,18 +244,14 @@ def holds(data: bytes, name: str) -> bool:
 
 
 def unpack(frame: bytes) -> Entry:
-    kind, _, body = _parts(frame)
-    return Entry(kind, body)
+    kind, _, rest = frame.partition(b" ")
+    length, _, rest = rest.partition(b":")
+    return Entry(kind.decode(), rest[int(length) :])
 
 
 def unpack_waiting(frame: bytes) -> InboxEntry:
     """Unpack an entry of the inbox."""
-    kind, stamped_id, body = _parts(frame)
+    kind, body = unpack(frame)
+    _, _, stamped_id = frame[: len(frame) - len(body)].partition(b":")
     _, stamp, at = stamped_id.rpartition(b"@")
     return InboxEntry(kind, body, frame, int(at) if stamp and at.isdigit() else 0)
-
-
-def _parts(frame: bytes) -> tuple[str, bytes, bytes]:
-    kind, _, rest = frame.partition(b" ")
-    length, _, rest = rest.partition(b":")
-    return kind.decode(), rest[: int(length)], rest[int(length) :]

@@ -21,6 +21,12 @@ class DiceConfig(BaseModel):
     dice_most: int = Field(20, ge=1)
 
 
+def set_all(monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]) -> None:
+    """Set variables of the environment."""
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+
+
 def load_all() -> Settings:
     """The settings, with those of channels and providers, as every start reads them."""
     settings = load()
@@ -77,14 +83,12 @@ def test_the_env_file_is_read_and_the_environment_wins(
     ("variable", "value"),
     [
         ("PORT", "eighty"),
-        ("PORT", "70000"),
         ("MODEL", "gpt-5"),
         ("MODEL", "gemini:"),
         ("REDIS_URL", "localhost:6379"),
         ("TIMEZONE", "Tokyo"),
         ("TIMEZONE", "../etc/passwd"),
         ("LOG_LEVEL", "LOUD"),
-        ("HISTORY_DAYS", "0"),
         ("MAX_TOOL_TURNS", "0"),
         ("SERVER_TOOLS", "auto,google_search"),
         ("SERVER_TOOLS", "bing"),
@@ -106,7 +110,6 @@ def test_the_env_file_is_read_and_the_environment_wins(
         ("PERSONA_FILE", "/usr/bin/env"),
         ("PERSONA_FILE", "nowhere.md"),
         ("READ_ONLY", "perhaps"),
-        ("BOT_NAME", "x" * 65),
         ("LINE_SENDER_NAME", "x" * 21),
         ("LINE_SENDER_NAME", "My Line bot"),
         ("LINE_SENDER_ICON_URL", "http://host/icon.png"),
@@ -125,7 +128,6 @@ def test_the_env_file_is_read_and_the_environment_wins(
         ("SLACK_BOT_TOKEN", "0123456789abcdef" * 2),
         ("SLACK_APP_TOKEN", "xoxb-1-2-3"),
         ("SLACK_APP_TOKEN", "0123456789abcdef" * 2),
-        ("SLACK_SIGNING_SECRET", "xoxb-1-2-3"),
         ("SLACK_SIGNING_SECRET", "xapp-1-A0-1-0a1b"),
     ],
 )
@@ -169,12 +171,24 @@ def test_a_wrong_value_is_refused_by_name_and_not_repeated(
             "write it as https://host, or leave it empty; LINE loads no picture from another "
             "address",
         ),
+        (
+            "SLACK_BOT_TOKEN",
+            "xapp-1-A0",
+            "holds what belongs into SLACK_APP_TOKEN; the bot token begins with xoxb- "
+            "(OAuth & Permissions)",
+        ),
+        (
+            "SLACK_SIGNING_SECRET",
+            "xoxb-1-2",
+            "holds what belongs into SLACK_BOT_TOKEN; the signing secret is in Basic Information, "
+            "App Credentials",
+        ),
     ],
 )
 def test_the_fix_is_in_kaiwas_own_words(
     monkeypatch: pytest.MonkeyPatch, variable: str, value: str, fix: str
 ) -> None:
-    """Not in those of the library that checks."""
+    """Not in those of the library that checks; it says where the right value is found."""
     monkeypatch.setenv(variable, value)
     with pytest.raises(SettingsError) as refused:
         load_all()
@@ -192,41 +206,6 @@ def test_the_env_file_names_a_language_that_there_is(
         load()
     (tmp_path / ".env").write_text("LANGUAGE=ja\n", "utf-8")
     assert load().language == "ja"
-
-
-def test_a_desktops_other_language_is_english(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Desktops set LANGUAGE for all programs: Kaiwa must start there."""
-    monkeypatch.setenv("LANGUAGE", "de_DE:fr")
-    assert load().language == "en"
-    monkeypatch.setenv("LANGUAGE", "de_DE:ja")
-    assert load().language == "ja"
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "line"),
-    [
-        (
-            "SLACK_BOT_TOKEN",
-            "xapp-1-A0",
-            "SLACK_BOT_TOKEN: holds what belongs into SLACK_APP_TOKEN; "
-            "the bot token begins with xoxb- (OAuth & Permissions)",
-        ),
-        (
-            "SLACK_SIGNING_SECRET",
-            "xoxb-1-2",
-            "SLACK_SIGNING_SECRET: holds what belongs into SLACK_BOT_TOKEN; "
-            "the signing secret is in Basic Information, App Credentials",
-        ),
-    ],
-)
-def test_a_swapped_secret_of_slack_is_named_with_its_own_variable(
-    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, line: str
-) -> None:
-    """And where the right one is found."""
-    monkeypatch.setenv(variable, value)
-    with pytest.raises(SettingsError) as refused:
-        load_all()
-    assert str(refused.value) == line
 
 
 def test_a_key_pasted_with_its_line_end_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +298,15 @@ def test_too_many_processes_are_refused(monkeypatch: pytest.MonkeyPatch, process
 
 @pytest.mark.parametrize(
     ("value", "language"),
-    [("ja", "ja"), ("en_US:en", "en"), ("de:ja", "ja"), ("ja_JP.UTF-8", "ja"), ("fr", "en")],
+    [
+        ("ja", "ja"),
+        ("en_US:en", "en"),
+        ("de:ja", "ja"),
+        ("ja_JP.UTF-8", "ja"),
+        ("fr", "en"),
+        ("de_DE:fr", "en"),
+        ("de_DE:ja", "ja"),
+    ],
 )
 def test_a_desktops_language_is_understood(
     monkeypatch: pytest.MonkeyPatch, value: str, language: str
@@ -382,8 +369,7 @@ def test_nobody_approves_in_the_place_of_strangers(
 ) -> None:
     """Where others can write, calls that act are not made unasked, unless the operator says so
     twice."""
-    for variable, value in ({"APPROVAL_MODE": "auto_approve"} | variables).items():
-        monkeypatch.setenv(variable, value)
+    set_all(monkeypatch, {"APPROVAL_MODE": "auto_approve"} | variables)
     with pytest.raises(
         SettingsError, match=rf"^APPROVAL_MODE: .*\({way_in}\).*AUTO_APPROVE_ANYWAY=1$"
     ):
@@ -395,11 +381,9 @@ def test_nobody_approves_in_the_place_of_strangers(
 def test_reviewers_decide_only_where_nobody_else_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text that convinces them all would run a call: refused as automatic approval is."""
     decide = {"REVIEWERS": "ollama:a", "REVIEW_MODE": "decide", "REVIEW_TOOLS": "run_command"}
-    for variable, value in decide.items():
-        monkeypatch.setenv(variable, value)
+    set_all(monkeypatch, decide)
     assert load().review_tools == ("run_command",)
-    for variable, value in LINE.items():
-        monkeypatch.setenv(variable, value)
+    set_all(monkeypatch, LINE)
     with pytest.raises(
         SettingsError, match=r"^REVIEW_MODE: decide is refused .*\(LINE\).*AUTO_APPROVE_ANYWAY=1$"
     ):
@@ -427,8 +411,7 @@ def test_a_review_without_effect_is_refused(
 ) -> None:
     """A mode that needs what is not there, a name that is none, and more voices than a question
     shows."""
-    for variable, value in variables.items():
-        monkeypatch.setenv(variable, value)
+    set_all(monkeypatch, variables)
     with pytest.raises(SettingsError) as error:
         load()
     assert error.value.variable == refused
@@ -439,8 +422,7 @@ def test_who_is_alone_approves_as_they_like(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("APPROVAL_MODE", "auto_approve")
     assert load().approval_mode == "auto_approve"
     monkeypatch.setenv("APPROVAL_MODE", "auto_reject")
-    for variable, value in LINE.items():
-        monkeypatch.setenv(variable, value)
+    set_all(monkeypatch, LINE)
     assert load().approval_mode == "auto_reject"
 
 
@@ -460,7 +442,6 @@ def test_a_token_is_made_where_webhooks_come_in(
     monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], is_on: bool, makes: bool
 ) -> None:
     """Socket Mode alone opens no door; a chosen token stands, and a dyno could keep none."""
-    for variable, value in variables.items():
-        monkeypatch.setenv(variable, value)
+    set_all(monkeypatch, variables)
     settings = load()
     assert (settings.webhooks_on, settings.makes_console_token) == (is_on, makes)

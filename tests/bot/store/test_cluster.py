@@ -17,7 +17,7 @@ from bot.errors import LeaseLost, SettingsError, StoreUnavailable
 from bot.store import Depths, Store, open_store
 from bot.store.clients import Scripts, connect
 from bot.store.keys import DAY_S, DUE_INDEXES, SCRIPT_KINDS, Keys
-from tests.bot.store.turns import arrivals, join, leased
+from tests.bot.store.turns import arrivals, join, leased, turn_of
 from tests.cluster import Cluster, Node, running
 from tests.fixtures_store import endless_keys
 from tests.scripts import SCRIPT_NAMES
@@ -92,8 +92,7 @@ async def test_a_turn_goes_its_whole_way(store: Store, conversation: str) -> Non
     assert not await store.inbox.accept(conversation, "m1", b"one")
     assert await store.leases.due(10) == [conversation]
     lease = await leased(store, conversation)
-    turn = await store.journal.begin(lease, "turn-1")
-    assert turn is not None
+    turn = await turn_of(store, lease)
     assert [entry.body for entry in turn.entries] == [b"one"]
     await store.inbox.accept(conversation, "m2", b"two")
     assert await join(store, lease) == [b"two"]

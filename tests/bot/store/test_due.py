@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from bot.store import Store
 from bot.store.keys import INDEX_S
-from tests.bot.store.turns import key, leased
+from tests.bot.store.turns import begun, key, leased, sending
 
 HERE = "console:alice"
 
@@ -21,9 +21,7 @@ async def due_in(store: Store, redis: Redis) -> float | None:
 
 async def test_a_release_may_name_the_time_to_come_back(store: Store, redis: Redis) -> None:
     """Back-off of a delivery, or the deadline of a parked turn."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
+    lease = await begun(store, HERE)
     await store.leases.release(lease, await store.now_ms() + 60_000)
     assert await due_in(store, redis) == pytest.approx(60_000, abs=1_000)
     assert await store.leases.due(10) == []
@@ -31,8 +29,7 @@ async def test_a_release_may_name_the_time_to_come_back(store: Store, redis: Red
 
 async def test_a_new_message_does_not_wait_for_that_time(store: Store) -> None:
     """Whether it comes before or after the release: a delivery's back-off is not its own."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [b"reply"], keep_turns=1)
+    lease = await sending(store, HERE, b"reply")
     await store.inbox.accept(HERE, "m1", b"one")
     assert await store.leases.release(lease, await store.now_ms() + 60_000)
     assert await store.leases.due(10) == [HERE]
@@ -49,9 +46,7 @@ async def test_a_new_message_does_not_wait_for_that_time(store: Store) -> None:
 async def test_a_new_message_waits_for_the_turn_before_it(store: Store) -> None:
     """A turn that rests is gone on with first: what is known to wait needs nobody sooner, what is
     not known does."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
+    lease = await begun(store, HERE)
     await store.inbox.accept(HERE, "m2", b"two")
     assert not await store.leases.release(lease, await store.now_ms() + 60_000, known=1)
     assert await store.leases.due(10) == []

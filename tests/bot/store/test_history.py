@@ -6,7 +6,7 @@ from redis.asyncio import Redis
 
 from bot.store import Store
 from bot.store.keys import HISTORY_BYTES, HISTORY_SHARE
-from tests.bot.store.turns import join, key, leased
+from tests.bot.store.turns import begun, join, key, leased, turn_of
 
 HERE = "console:alice"
 
@@ -24,9 +24,7 @@ async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_afte
 ) -> None:
     """What was said is gone at once; a message behind ``/reset`` is a new beginning, and answers
     may be others'."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
+    lease = await begun(store, HERE)
     await store.journal.commit(lease, b"turn", [b"reply"], keep_turns=3)
     await store.inbox.accept(HERE, "m2", b"two")
     await store.journal.begin(lease, "turn-2")
@@ -34,8 +32,7 @@ async def test_a_purged_conversation_keeps_the_turn_under_way_and_what_came_afte
     await store.history.purge(lease)
     assert await store.history.read(HERE, 3) == []
     assert await store.outbox.head(HERE) == b"reply"
-    going_on = await store.journal.begin(lease, "turn-3")
-    assert going_on is not None
+    going_on = await turn_of(store, lease, "turn-3")
     assert (going_on.turn_id, [entry.body for entry in going_on.entries]) == ("turn-2", [b"two"])
     assert await join(store, lease) == [b"three"]
 

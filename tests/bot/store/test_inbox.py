@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from bot.store import CONTROL, Accepted, Depths, Store
 from bot.store.keys import INBOX_BYTES, INBOX_ENTRIES, INBOX_FEW, SEEN_S, WORK_S, Keys
-from tests.bot.store.turns import arrivals, key
+from tests.bot.store.turns import arrivals, key, turn_of
 
 HERE = "console:alice"
 
@@ -48,8 +48,7 @@ async def test_payloads_come_back_unharmed(store: Store, message_id: str, payloa
     assert lease is not None
     await store.journal.begin(lease, "turn-1")
     await store.journal.record(lease, "said", payload)
-    again = await store.journal.begin(lease, "turn-2")
-    assert again is not None
+    again = await turn_of(store, lease, "turn-2")
     assert again.entries == [("arrival", payload), ("said", payload)]
     await store.journal.commit(lease, b"h" + payload, [payload], keep_turns=3)
     assert await store.history.read(here, 3) == [b"h" + payload]

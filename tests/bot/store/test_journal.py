@@ -14,16 +14,14 @@ from bot.store import (
     Store,
 )
 from bot.store.keys import DAY_S, WORK_S, Entry
-from tests.bot.store.turns import join, key, leased
+from tests.bot.store.turns import begun, join, key, leased, turn_of
 
 HERE = "console:alice"
 
 
 async def test_a_record_tells_how_much_waits(store: Store) -> None:
     """So that nobody needs to ask for what may join."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
+    lease = await begun(store, HERE)
     reported = [await store.journal.record(lease, "said", b"let me look")]
     for number in (2, 3):
         await store.inbox.accept(HERE, f"m{number}", b"more")
@@ -33,9 +31,7 @@ async def test_a_record_tells_how_much_waits(store: Store) -> None:
 
 async def test_failures_are_counted_by_their_reason_and_rest_longer_each_time(store: Store) -> None:
     """Another reason begins anew; while the turn rests it says until when."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
+    lease = await begun(store, HERE)
     now = await store.now_ms()
     reported = [await store.journal.fail(lease, reason, 10_000) for reason in ("A", "A", "A", "B")]
     assert [failures.times for failures in reported] == [1, 2, 3, 1]
@@ -46,8 +42,7 @@ async def test_failures_are_counted_by_their_reason_and_rest_longer_each_time(st
         "turn-1", 2, [Entry(ARRIVAL, b"one")], not_before=reported[-1].retry_at
     )
     await store.journal.fail(lease, "C", 0)
-    rested = await store.journal.begin(lease, "turn-1")
-    assert rested is not None
+    rested = await turn_of(store, lease)
     assert rested.not_before == 0
 
 
@@ -57,8 +52,7 @@ async def test_a_start_that_is_given_back_does_not_count(store: Store) -> None:
     starts = []
     for number in range(6):
         lease = await leased(store, HERE)
-        turn = await store.journal.begin(lease, "turn-1")
-        assert turn is not None
+        turn = await turn_of(store, lease)
         starts.append(turn.starts)
         if number == 2:
             await store.journal.record(lease, "said", b"progress")
@@ -73,8 +67,7 @@ async def test_starts_without_progress_are_counted(store: Store) -> None:
     lease = await leased(store, HERE)
     counted = []
     for number in range(7):
-        turn = await store.journal.begin(lease, "turn-1")
-        assert turn is not None
+        turn = await turn_of(store, lease)
         counted.append(turn.starts)
         if number == 3:
             await store.journal.record(lease, "said", b"progress")
@@ -83,21 +76,16 @@ async def test_starts_without_progress_are_counted(store: Store) -> None:
 
 async def test_a_joining_message_is_no_progress(store: Store) -> None:
     """Somebody who keeps writing must not keep a deadly turn alive."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
+    lease = await begun(store, HERE)
     await store.inbox.accept(HERE, "m2", b"two")
     assert await join(store, lease) == [b"two"]
-    turn = await store.journal.begin(lease, "turn-1")
-    assert turn is not None
+    turn = await turn_of(store, lease)
     assert turn.starts == 2
 
 
 async def test_work_is_kept_for_a_week_and_history_for_its_days(store: Store, redis: Redis) -> None:
     """Each step renews the journal's time, each turn the history's."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
+    lease = await begun(store, HERE)
     journal = (key("turn", HERE), key("journal", HERE))
     assert [await redis.ttl(name) for name in journal] == [WORK_S, WORK_S]
     for step in (store.journal.join(lease, []), store.journal.record(lease, "said", b"hello")):
@@ -114,15 +102,12 @@ async def test_a_refused_commit_counts_as_a_start_where_nothing_has_joined_since
     store: Store,
 ) -> None:
     """A turn that cannot take the change in is given up one day, and one that can goes on."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
+    lease = await begun(store, HERE)
 
     async def starts_after_refusal() -> int:
         with pytest.raises(MessagesChanged):
             await store.journal.commit(lease, b"turn", [], 1, unless=Condition(["m1"]))
-        turn = await store.journal.begin(lease, "turn-2")
-        assert turn is not None
+        turn = await turn_of(store, lease, "turn-2")
         return turn.starts
 
     edit = b'{"event":"edited","target":"m1"}'

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from bot.errors import LeaseLost
 from bot.store import Lease, Store
 from bot.store.keys import ASIDE, KEPT, WORK_S
-from tests.bot.store.turns import key, leased
+from tests.bot.store.turns import key, leased, sending
 
 HERE = "line:U0:user:U1"
 
@@ -21,8 +21,7 @@ async def keep(store: Store, lease: Lease, delivery: bytes) -> bytes | None:
 
 async def test_the_head_of_the_outbox_is_kept(store: Store, redis: Redis) -> None:
     """What stands behind it is next."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [b"one", b"two"], keep_turns=1)
+    lease = await sending(store, HERE, b"one", b"two")
     assert await store.outbox.keep_head(lease, b"too many") == b"two"
     assert await store.outbox.kept(HERE) == [b"one"]
     assert await redis.ttl(key("kept", HERE)) == WORK_S
@@ -30,8 +29,7 @@ async def test_the_head_of_the_outbox_is_kept(store: Store, redis: Redis) -> Non
 
 async def test_whoever_has_lost_the_lease_keeps_nothing(store: Store) -> None:
     """The delivery stays in the outbox of the next holder."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [b"one"], keep_turns=1)
+    await sending(store, HERE, b"one")
     with pytest.raises(LeaseLost):
         await store.outbox.keep_head(Lease(HERE, 6_000, "another"), b"too many")
     assert await store.outbox.read(HERE) == [b"one"]

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from redis.crc import key_slot
 
-from bot.store.keys import DEAD_LETTER_STREAMS, DUE_INDEXES, SCRIPT_KINDS, Keys
+from bot.store.keys import (
+    DEAD_LETTER_STREAMS,
+    DUE_INDEXES,
+    SCRIPT_KINDS,
+    Entry,
+    Keys,
+    pack,
+    unpack,
+)
 
 conversations = st.one_of(
     st.builds(
@@ -75,3 +83,18 @@ def test_every_kind_has_its_own_key() -> None:
 def test_equal_message_ids_of_two_conversations_differ() -> None:
     """A page chooses its own ids; nobody else's message may vanish by that."""
     assert Keys("console:a").seen("1") != Keys("console:b").seen("1")
+
+
+kinds = st.from_regex(r"[a-z_]+", fullmatch=True)
+
+
+@given(kinds, st.binary())
+def test_what_is_packed_comes_out_unharmed(kind: str, body: bytes) -> None:
+    """Any bytes, also those that look like a frame."""
+    assert unpack(pack(kind, body)) == Entry(kind, body)
+
+
+def test_the_frame_tells_the_ids_length_in_bytes() -> None:
+    """This form is stored: it stays."""
+    assert unpack("arrival 4:é:1{}".encode()) == Entry("arrival", b"{}")
+    assert pack("said", b"words") == b"said 0:words"

@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from bot.errors import LeaseLost
 from bot.store import Lease, Store, open_store
-from tests.bot.store.turns import key, leased
+from tests.bot.store.turns import begun, key, leased
 
 HERE = "console:alice"
 
@@ -43,9 +43,7 @@ async def everything(redis: Redis) -> dict[bytes, bytes | None]:
 
 async def busy(store: Store) -> Lease:
     """A conversation with something in every place, and its lease."""
-    await store.inbox.accept(HERE, "m1", b"one")
-    lease = await leased(store, HERE)
-    await store.journal.begin(lease, "turn-1")
+    lease = await begun(store, HERE)
     await store.journal.commit(lease, b"turn one", [b"first reply", b"second reply"], keep_turns=9)
     await store.inbox.accept(HERE, "m2", b"two")
     await store.journal.begin(lease, "turn-2")

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from bot.store import Bound, Depths, Store
 from bot.store.keys import DAY_S, DEAD_LETTERS, DEAD_S, WORK_S
-from tests.bot.store.turns import key, leased
+from tests.bot.store.turns import key, leased, sending
 
 HERE = "console:alice"
 
@@ -33,8 +33,7 @@ async def test_only_the_head_is_stored_as_attempted(store: Store) -> None:
 
 async def test_an_attempt_renews_the_time_of_what_waits(store: Store, redis: Redis) -> None:
     """What is still being tried must not fade away."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [b"one"], keep_turns=1)
+    lease = await sending(store, HERE, b"one")
     await redis.expire(key("outbox", HERE), 60)
     await store.outbox.replace_head(lease, b"one, attempted")
     assert await redis.ttl(key("outbox", HERE)) == WORK_S
@@ -42,8 +41,7 @@ async def test_an_attempt_renews_the_time_of_what_waits(store: Store, redis: Red
 
 async def test_a_refused_delivery_becomes_a_dead_letter(store: Store, redis: Redis) -> None:
     """With its conversation and the reason, for thirty days; the next one goes on."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [b"\x00one", b"two"], keep_turns=1)
+    lease = await sending(store, HERE, b"\x00one", b"two")
     assert (
         await store.outbox.move_head_to_dead_letters(lease, b"no such user")
         == await store.outbox.head(HERE)

@@ -17,7 +17,7 @@ from bot.store.keys import (
     Keys,
     kv_key,
 )
-from tests.bot.store.turns import key, leased
+from tests.bot.store.turns import key, sending
 
 HERE = "line:bot:user:u1"
 GROUP = "line:bot:group:C1"
@@ -105,8 +105,7 @@ async def test_a_deleted_letter_leaves_no_bytes_among_the_others(
 ) -> None:
     """A stream only marks an entry as deleted while others stand beside it; the others keep ids,
     order and lifetime."""
-    lease = await leased(store, HERE)
-    await store.journal.commit(lease, None, [b"one", b"secret", b"three"], keep_turns=1)
+    lease = await sending(store, HERE, b"one", b"secret", b"three")
     for _ in range(3):
         await store.outbox.move_head_to_dead_letters(lease, b"refused")
     letters = await store.dead_letters.of(HERE)

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.store import Depths, Store
-from tests.bot.store.turns import leased
+from tests.bot.store.turns import sending
 from tests.fixtures_store import endless_keys
 
 
@@ -25,8 +25,7 @@ async def test_depths_count_over_all_shards(store: Store) -> None:
         here = f"console:{number}"
         await store.inbox.accept(here, "m1", b"hello")
         if number < 25:
-            lease = await leased(store, here)
-            await store.journal.commit(lease, None, [b"reply"], keep_turns=1)
+            lease = await sending(store, here, b"reply")
             await store.outbox.move_head_to_dead_letters(lease, b"refused")
     assert await store.depths() == Depths(due=40, dead_letters=25)
 
