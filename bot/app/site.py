@@ -9,7 +9,7 @@ from starlette.routing import Mount
 
 from bot.app.runtime import Runtime
 from bot.app.services import ProcessServices
-from bot.channels.console.uploads import MOST_UPLOAD
+from bot.channels.console.inbound import MOST_UPLOAD
 from bot.errors import StoreUnavailable
 from bot.mcp_server.route import mcp_route
 from bot.web.guard import Guard

@@ -32,7 +32,7 @@ HEADERS = {
 
 
 class StoredUploads:
-    """Uploaded files in the store (``bot.channels.console.uploads.Uploads``).
+    """Uploaded files in the store (``bot.channels.Uploads``).
 
     A file's id is made of its conversation too: who does not know that cannot name the file.
     """

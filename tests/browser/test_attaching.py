@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, FilePayload, Page, expect
 
-from bot.channels.console.uploads import MOST_UPLOAD
+from bot.channels.console.inbound import MOST_UPLOAD
 from bot.file_types import MIB
 from bot.transcript import Media, Text
 from tests.browser.visit import say, visit

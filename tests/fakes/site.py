@@ -20,7 +20,7 @@ from starlette.routing import Mount, Route
 from bot import texts
 from bot.channels import ButtonCard, Delivery, InboundEvent, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
-from bot.channels.console.uploads import MOST_UPLOAD
+from bot.channels.console.inbound import MOST_UPLOAD
 from bot.errors import StoreUnavailable
 from bot.features.approvals.questions import Question
 from bot.live_events import (

@@ -97,7 +97,6 @@ class Console(Channel):
         message_id: str | None = None,
         locale: str = "",
         time_zone: str = "",
-        author: str = "",
     ) -> str:
         """Accept a message, durably; the same message id is accepted once.
 
@@ -117,7 +116,7 @@ class Console(Channel):
             raise BadInput(self.sentence(complaint, locale))
         if message_id is not None and not ID.fullmatch(message_id):
             raise BadInput(self.sentence("bad_id", locale))
-        sender = Author(author or _person(conversation), "", _locale(locale), _zone(time_zone))
+        sender = Author(_person(conversation), "", _locale(locale), _zone(time_zone))
         parts: list[Text | Media] = [Text(text)] if text else []
         for file in files:
             parts.append(replace(file, name=safe_name(file.name)))

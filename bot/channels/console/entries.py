@@ -8,11 +8,12 @@ from typing import Any
 from msgspec import Struct
 
 from bot.channels import MOST_FILES, Button, Files, say_buttons
-from bot.channels.console.uploads import picture_path
 from bot.file_types import label
 from bot.live_events import ShownFile
 from bot.transcript import FileRef, Media, Message, ToolResult, cards_of, choices_of
 from toolset.shown import Card
+
+PICTURES = ("image/png", "image/jpeg", "image/webp")  # that every browser shows
 
 
 class Call(Struct):
@@ -98,3 +99,9 @@ async def entries_of(
             if message.role == "user" or message.is_answer:
                 files, results = [], []
     return entries
+
+
+def picture_path(conversation: str, media: Media) -> str:
+    """Where the page finds a picture of its user's; empty for another file."""
+    is_picture = media.mime in PICTURES
+    return f"/console/{conversation.partition(':')[2]}/files/{media.ref}" if is_picture else ""

@@ -1,46 +1,85 @@
-"""The console's HTTP endpoints: what the page posts, and the history and live events it reads."""
+"""The console's HTTP endpoints: what the page posts and uploads, and the history and live events it
+reads."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
 from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 from msgspec import DecodeError, Meta, Struct
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from bot.channels import NO_FILES, ButtonCard, Files, Uploads
-from bot.channels.console.entries import entries_of
+from bot.channels import NO_FILES, ButtonCard, Files, Upload, Uploads
+from bot.channels.console.entries import PICTURES, entries_of
 from bot.channels.console.live import Live
-from bot.channels.console.sse import EventStream
-from bot.channels.console.uploads import (
-    HEADERS,
-    MOST_ATTACHED,
-    MOST_NAME,
-    MOST_UPLOAD,
-    PICTURES,
-    Refused,
-    read_upload,
-)
-from bot.errors import BadInput, StoreUnavailable
+from bot.errors import BadInput, KaiwaError, StoreUnavailable
+from bot.file_types import MIB, MOST_BYTES, checked_type, kind_of, type_of
 from bot.http import read_body
 from bot.live_events import CardShown
+from bot.safe_text.glyphs import safe_name
 from bot.transcript import Media, Message, encode
 from toolset.web.decoding import decode_json
 
 T = TypeVar("T")
+Endpoint = Callable[[Request], Awaitable[ASGIApp]]
+
 MAX_BODY = 64 * 1024
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 RETRY_AFTER_S = 2
 NO_STORE = {"Cache-Control": "no-store"}
+MOST_ATTACHED = 4  # of one message
+MOST_UPLOAD = 8 * MIB  # two of them fit the bundled Valkey's share for files
+MOST_NAME = 255
+PICTURE_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cache-Control": "private, max-age=86400, immutable",
+}
 
-Endpoint = Callable[[Request], Awaitable[ASGIApp]]
+
+HEARTBEAT_S = 15.0  # proxies cut a connection that is silent for about a minute
+STREAM_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Accel-Buffering": "no",
+}  # nginx would buffer the events
+COMMENT = b":\n\n"
+
+
+class Refused(KaiwaError):
+    """A refused request: the answer is a status and a sentence of the catalogue, which ``values``
+    fill in."""
+
+    def __init__(self, status: int, key: str, **values: object) -> None:
+        self.status = status
+        self.key = key
+        self.values = values
+
+
+async def read_upload(request: Request) -> Upload:
+    """The file in a request's body; its name and type are in the query.
+
+    Raises:
+        Refused: it is too large, empty, damaged, or of a kind that is never read.
+    """
+    name = safe_name(request.query_params.get("name", "")[:MOST_NAME]) or "?"
+    mime = type_of(request.query_params.get("name", ""), request.query_params.get("type", ""))
+    if not mime:
+        raise Refused(415, "file_unknown", name=name)
+    most = min(MOST_BYTES[kind_of(mime)], MOST_UPLOAD)
+    data = await read_body(request, most)
+    if data is None:
+        raise Refused(413, "file_too_large", name=name, megabytes=most // MIB)
+    actual = checked_type(mime, data)
+    if not actual:
+        raise Refused(400, "file_damaged", name=name)
+    return Upload(actual, data)
 
 
 class PostedFile(Struct):
@@ -237,7 +276,7 @@ class Endpoints:
         upload = await self._uploads.read(_conversation(request), request.path_params["ref"])
         if upload is None or upload.mime not in PICTURES:
             return Response(status_code=404, headers=NO_STORE)
-        return Response(upload.data, headers=HEADERS, media_type=upload.mime)
+        return Response(upload.data, headers=PICTURE_HEADERS, media_type=upload.mime)
 
     async def _press(self, request: Request) -> Response:
         press = await read_posted(request, PostedPress, "no_press")
@@ -257,3 +296,60 @@ def _languages(request: Request) -> str:
 
 def _json(content: object, status: int = 200) -> Response:
     return Response(encode(content), status, NO_STORE, "application/json")
+
+
+class EventStream:
+    """A response (an ASGI application) with one ``data:`` line per event.
+
+    Args:
+        events: JSON without line breaks.
+        resources: closed when the response ends, for whatever reason.
+        closing: once set, the stream ends; a server that shuts down waits for its open responses.
+    """
+
+    def __init__(
+        self,
+        events: AsyncIterator[bytes],
+        resources: AsyncExitStack,
+        closing: asyncio.Event,
+        heartbeat_s: float = HEARTBEAT_S,
+    ) -> None:
+        self._events = events
+        self._resources = resources
+        self._closing = closing
+        self._heartbeat_s = heartbeat_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(StoreUnavailable):  # closing the resources may raise it, and nobody reads on
+            async with self._resources, aclosing(self._frames()) as frames:
+                response = StreamingResponse(
+                    frames, media_type="text/event-stream", headers=STREAM_HEADERS
+                )
+                await response(scope, receive, send)
+
+    async def _frames(self) -> AsyncGenerator[bytes]:
+        yield COMMENT  # the headers go out at once
+        closing = asyncio.ensure_future(self._closing.wait())
+        coming = asyncio.ensure_future(anext(self._events, None))
+        try:
+            while True:
+                await asyncio.wait(
+                    {closing, coming},
+                    timeout=self._heartbeat_s,
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if closing.done():
+                    return
+                if not coming.done():
+                    yield COMMENT
+                elif (event := coming.result()) is None:
+                    return
+                else:
+                    yield b"data: " + event + b"\n\n"
+                    coming = asyncio.ensure_future(anext(self._events, None))
+        except StoreUnavailable:
+            return  # the page reconnects, and then reads the history
+        finally:
+            closing.cancel()
+            coming.cancel()
+            await asyncio.gather(closing, coming, return_exceptions=True)

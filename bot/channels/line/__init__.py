@@ -7,7 +7,6 @@
     sdk         all else, by LINE's SDK
     formatting  a reply as messages, with Markdown as plain text and tables
     delivery    reply token or push
-    stickers    what they say
     doctor      for kaiwa doctor, and the menu below chats
 
 This module is light: what it opens is imported then. Its docs:

@@ -18,7 +18,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from bot.channels import STICKER, Album, Host, InboundEvent, KeyValue
-from bot.channels.line.stickers import courtesy_of
 from bot.channels.line.types import (
     Address,
     Chat,
@@ -44,6 +43,10 @@ from toolset.web.decoding import decode_json
 if TYPE_CHECKING:
     from bot.channels.line import Config
 
+
+from collections.abc import Iterable
+from typing import Literal
+
 log = structlog.stdlib.get_logger(__name__)
 
 PATH = "/webhooks/line"
@@ -60,6 +63,20 @@ NOWHERE = Source()
 NOTHING = Content()
 NO_ALBUM = ImageSet()
 FIRST_TIME = DeliveryContext()
+
+
+# What a sticker says: LINE describes it by up to 15 English keywords, in no order.
+# https://developers.line.biz/en/reference/messaging-api/#wh-sticker
+Courtesy = Literal["", "thanks", "hello", "agreed", "night", "bye"]
+
+KEYWORDS: dict[Courtesy, str] = {
+    "thanks": "thanks, thank you, thankyou, thx, grateful, gratitude, appreciate, arigato",
+    "hello": ("hello, hi, hey, howdy, greetings, greeting, whatsup, good morning, morning"),
+    "agreed": "ok, okay, got it, gotcha, roger, understood, agree, agreed, sure",
+    "night": "good night, goodnight, nighty night, sweet dreams",
+    "bye": "bye, goodbye, bye bye, see you, see ya, farewell",
+}
+ASKING = "question, question mark, what, why, help, confused, please, huh, where, when"
 
 
 class WebhookReceiver:
@@ -314,3 +331,14 @@ def _hash_of(event: Event) -> str:
     """An id in place of LINE's: a hash of the fields that are the same in a redelivery."""
     same = replace(event, reply_token=None, delivery_context=FIRST_TIME)
     return f"event_{hashlib.sha256(encode(same)).hexdigest()[:32]}"
+
+
+def courtesy_of(keywords: Iterable[str]) -> Courtesy:
+    """The courtesy that most keywords name; empty where they name none, or rather ask for
+    something."""
+    named = {keyword.strip().lower() for keyword in keywords}
+    if not named.isdisjoint(ASKING.split(", ")):
+        return ""
+    found = {each: len(named.intersection(words.split(", "))) for each, words in KEYWORDS.items()}
+    best = max(KEYWORDS, key=lambda courtesy: found[courtesy])
+    return best if found[best] else ""

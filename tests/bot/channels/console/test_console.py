@@ -72,13 +72,12 @@ async def test_what_is_said_arrives_as_a_message(rig: Rig) -> None:
         message_id="message_1",
         locale="ja-JP",
         time_zone="Asia/Tokyo",
-        author="terminal",
     )
     [(conversation, arrival)] = rig.accepted
     at = arrival.message.at
     assert (spoken, conversation) == ("message_1", HERE)
     assert before <= at <= time.time_ns() // 1_000_000
-    sender = Author("terminal", "", "ja-JP", "Asia/Tokyo")
+    sender = Author("conversation", "", "ja-JP", "Asia/Tokyo")
     assert arrival == InboundEvent(
         Message("message_1", "user", (Text("明日は？\n雨？"),), at, author=sender)
     )

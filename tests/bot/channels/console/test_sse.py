@@ -10,7 +10,7 @@ import httpx
 import pytest
 from starlette.types import Message
 
-from bot.channels.console.sse import COMMENT, HEADERS, EventStream
+from bot.channels.console.inbound import COMMENT, STREAM_HEADERS, EventStream
 from bot.errors import StoreUnavailable
 from tests.waiting import until
 
@@ -61,7 +61,8 @@ async def test_every_event_is_a_data_line(failing: bool) -> None:
     response = await read(EventStream(two_events(), resources, asyncio.Event()))
     assert response.content == COMMENT + b'data: {"n":1}\n\ndata: {"n":2}\n\n'
     assert (
-        response.headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
+        response.headers.items()
+        >= {name.lower(): value for name, value in STREAM_HEADERS.items()}.items()
     )
     assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
     assert given.back

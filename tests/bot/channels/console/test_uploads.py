@@ -8,7 +8,7 @@ import pytest
 
 from bot.channels import InboundEvent, Upload
 from bot.channels.console.channel import Console, Reads
-from bot.channels.console.uploads import MOST_UPLOAD
+from bot.channels.console.inbound import MOST_UPLOAD
 from bot.file_types import MIB, PDF, TEXT
 from bot.store import Store
 from bot.transcript import Media, Message

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.channels.line.stickers import courtesy_of
+from bot.channels.line.inbound import courtesy_of
 from bot.errors import ModelUnusable
 from bot.pipeline.history import read_history
 from bot.pipeline.services import Defaults
