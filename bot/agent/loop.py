@@ -1,6 +1,9 @@
 """The agent's loop: ask the model, run its tool calls, send it the results, until it answers.
 
-This module knows no channel, no store and no vendor.
+This module knows no channel, no store and no vendor. A high-risk call comes with the model's reason
+for it: Kaiwa's own property beside the tool's parameters. It is recorded apart from the arguments;
+only the vendor's own form of the message (``Message.opaque``) holds it where it was. A question for
+approval shows it and reviewers read it, the tool does not.
 """
 
 from __future__ import annotations
@@ -10,14 +13,11 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
-from functools import partial
 
 from msgspec.structs import asdict, replace
 
 from bot.agent.hooks import Hook, Hooks
-from bot.agent.limits import room_for_results, with_results_cut
 from bot.agent.provenance import Provenance
-from bot.agent.reasons import Declarations, with_reason_apart
 from bot.agent.tool_runner import INTERRUPTED, ToolRunner
 from bot.agent.turn import RecordedResponse, Turn
 from bot.errors import ModelError, TurnFailed
@@ -34,12 +34,70 @@ from bot.providers import (
     ToolChoice,
 )
 from bot.telemetry import Metrics, span
-from bot.transcript import Message, Part, ToolCall, ToolResult, Usage, is_blank, new_id
+from bot.transcript import (
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+    encode,
+    is_blank,
+    new_id,
+)
 from toolset.offer.search import found_in
+from toolset.tool import ToolDefinition
 from toolset.tool_map import FIND_TOOLS, ToolMap
 
 CANCELLED = "cancelled by the user"
 STOPPED = "somebody wanted it to end"
+TOKEN_CHARACTERS = 3  # about; the vendor counts exactly, but only afterwards
+TOLERANCE = 1.2
+LEAST_CHARACTERS = 4_000  # of all results: enough to answer with
+CUT = "[cut: the limit of today leaves no room for more]"
+REASON = "reason"
+REASON_CAP = 200  # characters
+MOST_KNOWN = 64  # groups of tools
+Tools = tuple[ToolDefinition, ...]
+PROPERTY = {
+    "type": "string",
+    "maxLength": REASON_CAP,
+    "description": "One short sentence for the person who decides about this call: "
+    "why you want to make it.",
+}
+# Keywords through which a schema may know, or forbid, a property that is not in ``properties``.
+UNCLEAR = frozenset(
+    {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames"}
+).union(
+    {
+        "maxProperties",
+        "dependentSchemas",
+        "dependentRequired",
+        "unevaluatedProperties",
+        "const",
+        "enum",
+    }
+)
+
+
+class Declarations:
+    """The tools as models get them: those that act ask for a reason."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Tools, Tools]] = {}
+
+    def of(self, tools: Tools) -> Tools:
+        """The same object each time for the same tools: providers write a request's prefix once for
+        it."""
+        if id(tools) not in self._known:
+            if len(self._known) == MOST_KNOWN:
+                self._known.clear()
+            # The tools are kept, so no others can have their id.
+            declared = tuple(
+                _with_reason(tool) if asks_for_reason(tool) else tool for tool in tools
+            )
+            self._known[id(tools)] = tools, declared
+        return self._known[id(tools)][1]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -140,15 +198,25 @@ class Agent:
             if turn.withdrawn:
                 return None
             room = room_for_results([*turn.history, *turn.added], turn.tokens_left)
-            may_call = turn.rounds < self.max_tool_turns and room is None
+            rounds = sum(message.role == "tool" for message in turn.added)
+            may_call = rounds < self.max_tool_turns and room is None
             tools = self._tools_of(turn)
-            response = await self._ask_unless_changed(turn, tools, may_call, room)
-            if response is not None:
-                _refuse_useless(response, may_call)
-                message = _recorded(response.message, turn.added, tools)
-                await turn.record_response(
-                    RecordedResponse(message, response.stop_reason, response.grounding)
-                )
+            limit = turn.asking()
+            try:
+                async with limit:
+                    response = await self._ask(turn, tools, may_call, room)
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                # A message that it answers was changed meanwhile.
+                turn.unfinished.clear()
+                await turn.context.watcher.show(AnswerRestarted())
+                continue
+            _refuse_useless(response, may_call)
+            message = _recorded(response.message, turn.added, tools)
+            await turn.record_response(
+                RecordedResponse(message, response.stop_reason, response.grounding)
+            )
         return turn.answer
 
     async def close(self, turn: Turn, *, stopped: bool = False) -> None:
@@ -170,47 +238,36 @@ class Agent:
         given = self._configuration
         return tools if given is USUAL else tools.only(given.tools, given.acting)
 
-    async def _ask_unless_changed(
+    async def _ask(
         self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None
-    ) -> ModelResponse | None:
-        """The model's response; None if a message that it answers was changed meanwhile.
+    ) -> ModelResponse:
+        """The model's response, shown while it is written.
 
         Args:
             room: characters of all results, if the day has no tokens for more.
         """
-        limit = turn.asking()
-        try:
-            async with limit:
-                return await self._ask(turn, tools, may_call, room)
-        except TimeoutError:
-            if not limit.expired():
-                raise
-        turn.unfinished.clear()
-        await turn.context.watcher.show(AnswerRestarted())
-        return None
-
-    async def _ask(
-        self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None
-    ) -> ModelResponse:
-        system = system_prompt(self.system, turn.context.style)
-        show = turn.context.watcher.show
+        context, show = turn.context, turn.context.watcher.show
         turn.unfinished.clear()
         messages = await turn.request()
         if room is not None:
             messages = with_results_cut(messages, room)
-        choice = _choice(turn, tools) if may_call else NONE
-        provenance = self.provenance(turn)
+        choice = NONE
+        if may_call:
+            is_first = not any(message.role == "model" for message in turn.added)
+            choice = context.tool_choice if is_first else AUTO
+            if choice.mode == "one" and choice.name not in tools:
+                choice = AUTO
+        provenance = Provenance(turn, tools)
         if provenance.is_judged:
             choice = dataclasses.replace(choice, opens_addresses=False)
-        new_filter = partial(
-            provenance.stream_filter, turn.context.withheld, searches=self.provider.searches
-        )
-        links = new_filter()
-        definitions = self._declarations.of(tools.offered(lambda: _used(messages, choice)))
-        asked = self.provider.stream(Request(system, messages, definitions, choice))
+        searches = self.provider.searches
+        links = provenance.link_filter(context.withheld, searches=searches)
+        offered = tools.offered(lambda: _used(messages, choice))
+        system = system_prompt(self.system, context.style)
+        request = Request(system, messages, self._declarations.of(offered), choice)
         with span("model", self._metrics) as call:
             try:
-                async with aclosing(asked) as events:
+                async with aclosing(self.provider.stream(request)) as events:
                     async for event in events:
                         match event:
                             case TextDelta(text):
@@ -219,20 +276,15 @@ class Agent:
                                     await show(AnswerText(shown))
                             case Restarted():
                                 turn.unfinished.clear()
-                                links = new_filter()
+                                links = provenance.link_filter(context.withheld, searches=searches)
                                 await show(AnswerRestarted())
                             case Completed(response):
                                 if links and (rest := links.end()):
                                     await show(AnswerText(rest))
                                 await turn.spend(response)
-                                turn.model = response.model
+                                reason, turn.model = response.stop_reason, response.model
                                 tokens = asdict(response.usage)
-                                call.end(
-                                    "model.called",
-                                    response.stop_reason,
-                                    response.model,
-                                    tokens=tokens,
-                                )
+                                call.end("model.called", reason, turn.model, tokens=tokens)
                                 return response
             except ModelError:
                 call.end("model.called", "failed", self.provider.model, tokens=asdict(Usage()))
@@ -244,12 +296,6 @@ def system_prompt(persona: str, style: str) -> str:
     """The whole system prompt of a channel: the same bytes in every turn, so that caches of prompts
     hold."""
     return f"{persona}\n\n{style}" if style else persona
-
-
-def _choice(turn: Turn, tools: ToolMap) -> ToolChoice:
-    """What the turn asks for, unless the tool is not offered here."""
-    choice = turn.tool_choice
-    return AUTO if choice.mode == "one" and choice.name not in tools else choice
 
 
 def _used(messages: Iterable[Message], choice: ToolChoice) -> Iterator[str]:
@@ -275,7 +321,8 @@ def _recorded(message: Message, before: Sequence[Message], tools: ToolMap) -> Me
         if isinstance(part, ToolCall):
             tool = tools.get(part.name)
             part = with_reason_apart(part, tool.definition if tool else None)
-            part = replace(part, id=new_id("call")) if part.id in taken else part
+            if part.id in taken:
+                part = replace(part, id=new_id("call"))
             taken.add(part.id)
         parts.append(part)
     return replace(message, parts=tuple(parts))
@@ -299,3 +346,84 @@ def _refuse_useless(response: ModelResponse, may_call: bool) -> None:
         raise TurnFailed(
             "malformed", f"{response.model} gave no usable answer: {reason} {response.detail}"
         )
+
+
+def room_for_results(messages: Sequence[Message], tokens_left: int | None) -> int | None:
+    """The characters that all results of a request may have; None if the request costs no more than
+    the day has left.
+
+    Only what a conversation can make grow is estimated. The system prompt and the tools are the
+    same in each request, and a file costs what it holds, which its size does not tell.
+
+    Args:
+        tokens_left: None without a limit.
+    """
+    if tokens_left is None:
+        return None
+    of_results = of_others = 0
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                of_results += _characters(part)
+            elif not message.opaque:
+                of_others += _characters(part)
+        if message.opaque:  # is sent in place of the parts
+            of_others += len(message.opaque.data)
+        else:
+            of_others += len(message.context) + sum(len(quote.line) for quote in message.quotes)
+    if of_results + of_others <= tokens_left * TOKEN_CHARACTERS * TOLERANCE:
+        return None
+    return max(LEAST_CHARACTERS, tokens_left * TOKEN_CHARACTERS - of_others)
+
+
+def with_results_cut(messages: Iterable[Message], characters: int) -> list[Message]:
+    """The messages with so many characters of results, those of the newest round first."""
+    shorter: list[Message] = []
+    for message in reversed(list(messages)):
+        parts: list[Part] = []
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                text = encode(part.response).decode()
+                if len(text) > characters:
+                    part = replace(part, response={"output": f"{text[:characters]}{CUT}"})
+                characters = max(0, characters - len(text))
+            parts.append(part)
+        shorter.append(replace(message, parts=tuple(parts)) if message.results else message)
+    shorter.reverse()
+    return shorter
+
+
+def _characters(part: Part) -> int:
+    if isinstance(part, Text):
+        return len(part.text)
+    if isinstance(part, ToolCall | ToolResult):
+        return len(encode(part.arguments if isinstance(part, ToolCall) else part.response).decode())
+    return 0
+
+
+def asks_for_reason(tool: ToolDefinition) -> bool:
+    """Whether the property is Kaiwa's: the tool acts, and its own schema has none of that name."""
+    schema = tool.parameters
+    return (
+        tool.risk == "high"
+        and REASON not in schema.get("properties", {})
+        and not UNCLEAR & schema.keys()
+    )
+
+
+def with_reason_apart(call: ToolCall, tool: ToolDefinition | None) -> ToolCall:
+    """The call as it is recorded; a reason that is no text is left out."""
+    if tool is None or REASON not in call.arguments or not asks_for_reason(tool):
+        return call
+    arguments = {name: value for name, value in call.arguments.items() if name != REASON}
+    reason = call.arguments[REASON]
+    return ToolCall(call.id, call.name, arguments, reason if isinstance(reason, str) else "")
+
+
+def _with_reason(tool: ToolDefinition) -> ToolDefinition:
+    schema = {
+        **tool.parameters,
+        "properties": {**tool.parameters.get("properties", {}), REASON: PROPERTY},
+        "required": [*tool.parameters.get("required", ()), REASON],
+    }
+    return dataclasses.replace(tool, parameters=schema)

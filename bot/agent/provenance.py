@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from bot.agent.turn import Turn
 from bot.safe_text.addresses import key_of, keys_in, may_be_opened, place_of, strings_in
 from bot.safe_text.glyphs import invisible
-from bot.safe_text.links import Allows, LinkFilter
+from bot.safe_text.links import LinkFilter
 from bot.transcript import (
     NOT_GROUNDED,
     Media,
@@ -60,21 +61,26 @@ class Provenance:
         ):
             return True
         results = (result for message in self._added for result in message.results)
-        return not all(self._is_public(result.name) for result in results)
+        tools = (self._tools.get(result.name) for result in results)
+        return not all(tool is not None and tool.definition.public for tool in tools)
 
     @property
     def _is_strange(self) -> bool:
         """Whether it holds what somebody else than the asker may have written, also by way of the
         model."""
-        return self._grounding != NOT_GROUNDED or any(
-            message.results
-            or message.footer
-            or (
-                message.role == "user"
-                and (not self._is_askers(message) or _brings_others_words(message))
-            )
-            for message in (*self._history, *self._added)
-        )
+        if self._grounding != NOT_GROUNDED:
+            return True
+        for message in (*self._history, *self._added):
+            if message.results or message.footer:
+                return True
+            if message.role == "user" and (
+                message.quotes
+                or not self._is_askers(message)
+                or any(isinstance(part, Media) for part in message.parts)
+                or _has_quoted_lines(message)
+            ):
+                return True
+        return False
 
     @cached_property
     def _given(self) -> frozenset[str]:
@@ -147,24 +153,17 @@ class Provenance:
         known = self._given | self._found
         return next((key for key in _stored_keys(call.arguments) if key not in known), "")
 
-    def link_filter(self, withheld: str) -> LinkFilter | None:
+    def link_filter(self, withheld: str, *, searches: bool = False) -> LinkFilter | None:
         """What takes the composed links out of one answer, and those found beyond five; None where
-        all are shown."""
-        return LinkFilter(self._shown_links(), withheld) if self.is_judged else None
-
-    def stream_filter(self, withheld: str, *, searches: bool) -> LinkFilter | None:
-        """The same for an answer that is being written. Where the vendor may still search, nothing
-        is shown from the first composed link on: only the answer's end tells whether it has.
+        all are shown.
 
         Args:
-            searches: whether the vendor may.
+            searches: the answer is being written, and the vendor may still search: then nothing is
+                shown from the first composed link on, as only the answer's end tells whether it
+                has.
         """
-        if self.is_judged or not (searches and self._is_private):
-            return self.link_filter(withheld)
-        return LinkFilter(self._shown_links(), withheld, stops=True)
-
-    def _shown_links(self) -> Allows:
-        """Which links of one answer are shown; it counts those found."""
+        if not (self.is_judged or (searches and self._is_private)):
+            return None
         shown: set[str] = set()
 
         def allows(key: str) -> bool:
@@ -175,19 +174,16 @@ class Provenance:
             shown.add(key)
             return True
 
-        return allows
+        return LinkFilter(allows, withheld, stops=not self.is_judged)
 
     def _opened_before(self, call: ToolCall) -> set[str]:
         """The found places that earlier calls of the turn open."""
         places: set[str] = set()
-        for message in self._added:
-            for other in message.calls:
-                if other.id == call.id:
-                    return (places & self._found) - self._given
-                if (tool := self._tools.get(other.name)) is not None:
-                    places.update(
-                        place_of(key_of(address)) for address in _opened_by(other, tool.definition)
-                    )
+        calls = (other for message in self._added for other in message.calls)
+        for other in takewhile(lambda other: other.id != call.id, calls):
+            if (tool := self._tools.get(other.name)) is not None:
+                opened = _opened_by(other, tool.definition)
+                places.update(place_of(key_of(address)) for address in opened)
         return (places & self._found) - self._given
 
     def _is_askers(self, message: Message) -> bool:
@@ -196,19 +192,6 @@ class Provenance:
             return False
         author = message.author.id if message.author else ""
         return author == self._asker and bool(author or message in self._added)
-
-    def _is_public(self, name: str) -> bool:
-        tool = self._tools.get(name)
-        return tool is not None and tool.definition.public
-
-
-def _brings_others_words(message: Message) -> bool:
-    """Whether a message has a file, a quote, or lines that somebody else wrote."""
-    return (
-        bool(message.quotes)
-        or any(isinstance(part, Media) for part in message.parts)
-        or _has_quoted_lines(message)
-    )
 
 
 def _has_quoted_lines(message: Message) -> bool:

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from bot.agent.hooks import Hooks
 from bot.agent.provenance import Provenance
-from bot.agent.turn import KeptFiles, Turn
+from bot.agent.turn import KeptFiles, Turn, error_of
 from bot.commands import SpokenCommands
 from bot.live_events import ToolFinished, ToolStarted
 from bot.telemetry import Metrics, span
@@ -96,9 +96,7 @@ class ToolRunner:
     async def close(self, turn: Turn, error: str) -> None:
         """Give every call that is still open its one result, so that the transcript stays whole."""
         for _, call in turn.open_calls():
-            await turn.record_result(
-                ToolResult(call.id, call.name, {"error": error}, is_error=True)
-            )
+            await turn.record_result(error_of(call, error))
 
     def _needs_review(self, call: ToolCall) -> bool:
         """Whether the call acts, or would open an address that nobody gave."""

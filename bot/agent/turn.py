@@ -12,7 +12,6 @@ from typing import Any, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.agent.limits import MOST_READ, calls_beyond, left_out, not_made
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.file_types import kind_of
@@ -38,6 +37,16 @@ from toolset.stores import FindStore, find_no_store
 from toolset.tool import ToolDefinition
 
 NOBODY = Author()
+MOST_CALLS = 24  # of one response
+MOST_CALLS_OF_TURN = 64
+MOST_READ = 512 * 1024  # bytes of all results of a turn
+TOO_MANY_CALLS = (
+    f"not called: a response may have {MOST_CALLS} calls, and a turn {MOST_CALLS_OF_TURN}. Answer "
+    "with what you have."
+)
+TOO_MUCH_READ = (
+    "too much was read in this turn: this result is left out. Answer with what you have."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,20 +254,9 @@ class Turn:
         return None if self.context.tokens_left is None else self.context.tokens_left - self._spent
 
     @property
-    def rounds(self) -> int:
-        """How many rounds of tool calls have their results."""
-        return sum(message.role == "tool" for message in self.added)
-
-    @property
     def rejections(self) -> int:
         """How many calls of the turn were rejected."""
         return sum(result.is_rejected for result in (*self.results, *self._results.values()))
-
-    @property
-    def tool_choice(self) -> ToolChoice:
-        """The choice for the next request: a forced one holds for the first request only."""
-        is_over = any(message.role == "model" for message in self.added)
-        return AUTO if is_over else self.context.tool_choice
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -273,8 +271,11 @@ class Turn:
     @property
     def shown(self) -> tuple[ToolResult, ...]:
         """The results with something for people: those since the last edit, if there are any."""
-        since = _with_something(self.results[self._edited_at :])
-        return since or _with_something(self.results)
+        shown: list[ToolResult] = []
+        for since in (self._edited_at, 0):
+            later = self.results[since:]
+            shown = shown or [one for one in later if one.files or one.card or one.choices]
+        return tuple(shown)
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
@@ -405,7 +406,11 @@ class Turn:
         """Record a tool's result, then add it to the turn; returns it, beyond ``MOST_READ`` an
         error that takes its place."""
         if self._read + len(encode(result)) > MOST_READ and not result.is_error:
-            result = left_out(result)
+            # The call was made, so its files stay.
+            error = {"error": TOO_MUCH_READ}
+            result = ToolResult(
+                result.call_id, result.name, error, is_error=True, files=result.files
+            )
         self._read += len(encode(result))  # before others are recorded beside it
         await self._ports.record(result)
         self._results[result.call_id] = result
@@ -413,10 +418,18 @@ class Turn:
         return result
 
     def restore(self, step: TurnStep | ApprovalDecision) -> None:
-        """Add a recorded step."""
+        """Add a recorded step. Calls beyond the limits have their results at once, which nothing
+        records."""
         match step:
-            case RecordedResponse():
-                self._add_response(step)
+            case RecordedResponse(message):
+                earlier = sum(min(len(one.calls), MOST_CALLS) for one in self.added)
+                self.unfinished.clear()
+                self.added.append(message)
+                self.grounding += step.grounding
+                self.stop_reason = step.stop_reason
+                most = max(0, min(MOST_CALLS, MOST_CALLS_OF_TURN - earlier))
+                for call in message.calls[most:]:
+                    self._results[call.id] = error_of(call, TOO_MANY_CALLS)
             case StartedCall(call_id):
                 self._started.add(call_id)
             case ApprovalDecision():
@@ -425,15 +438,6 @@ class Turn:
                 self._read += len(encode(step))
                 self._results[step.call_id] = step
         self._end_round()
-
-    def _add_response(self, response: RecordedResponse) -> None:
-        """Calls beyond the limits have their results at once, which nothing records."""
-        self.unfinished.clear()
-        self.added.append(response.message)
-        self.grounding += response.grounding
-        self.stop_reason = response.stop_reason
-        for call in calls_beyond(self.calls, self.added[:-1]):
-            self._results[call.id] = not_made(call)
 
     def restore_update(self, update: TurnUpdate) -> None:
         """Add recorded messages and changes."""
@@ -456,9 +460,9 @@ class Turn:
             self.added.append(Message(f"{response.id}_results", "tool", results, now_ms()))
 
 
-def _with_something(results: Iterable[ToolResult]) -> tuple[ToolResult, ...]:
-    """The results with something for people."""
-    return tuple(one for one in results if one.files or one.card or one.choices)
+def error_of(call: ToolCall, error: str) -> ToolResult:
+    """The result of a call that was not made, or whose outcome is unknown."""
+    return ToolResult(call.id, call.name, {"error": error}, is_error=True)
 
 
 def _same(one: ToolCall, other: ToolCall) -> bool:

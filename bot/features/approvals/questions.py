@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bot.agent.reasons import CAP
+from bot.agent.loop import REASON_CAP
 from bot.agent.turn import ActingCall
 from bot.channels import Button, ButtonCard, fits
 from bot.features.approvals.review import Vote
@@ -123,7 +123,7 @@ def _remarks(
     remarks = []
     if acting.address:
         remarks.append(texts.get("approval.address", language))
-    if words := quotable(acting.reason, CAP // divisor):
+    if words := quotable(acting.reason, REASON_CAP // divisor):
         remarks.append(texts.get("approval.reason", language, words=words))
     for vote in votes:
         name = vote.reviewer

@@ -6,15 +6,15 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from bot.agent.hooks import Hooks
-from bot.agent.limits import (
+from bot.agent.provenance import Provenance
+from bot.agent.tool_runner import CALLED_ENOUGH, ToolRunner
+from bot.agent.turn import (
     MOST_CALLS,
     MOST_CALLS_OF_TURN,
     MOST_READ,
     TOO_MANY_CALLS,
     TOO_MUCH_READ,
 )
-from bot.agent.provenance import Provenance
-from bot.agent.tool_runner import CALLED_ENOUGH, ToolRunner
 from bot.live_events import ToolFinished, ToolStarted
 from bot.transcript import ToolResult, encode
 from tests.bot.pipeline.tool_rounds import Round, call

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.agent.limits import CUT, LEAST_CHARACTERS, room_for_results, with_results_cut
-from bot.agent.loop import Agent
+from bot.agent.loop import CUT, LEAST_CHARACTERS, Agent, room_for_results, with_results_cut
 from bot.agent.turn import Turn, TurnContext
 from bot.providers import NONE
 from bot.providers.scripted import Scripted, Step

@@ -8,7 +8,7 @@ import pytest
 from msgspec.json import Decoder, decode
 
 from bot.agent.hooks import Hook, Intervention
-from bot.agent.reasons import MOST_KNOWN, PROPERTY, Declarations, with_reason_apart
+from bot.agent.loop import MOST_KNOWN, PROPERTY, Declarations, with_reason_apart
 from bot.agent.tool_runner import MAX_REPEATED
 from bot.agent.turn import RecordedResponse
 from bot.live_events import ToolStarted
