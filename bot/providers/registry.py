@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from pydantic import BaseModel, SecretStr
+from pydantic import SecretStr
 
 from bot.errors import SettingsError
 from bot.providers import Provider, anthropic, demo, gemini, json_mode, ollama, openai
@@ -113,26 +113,26 @@ def check_models(settings: Settings, registry: Registry = PROVIDERS) -> None:
         SettingsError: with the variable and the fix.
     """
     for entry in registry:
-        _read(settings, entry)
+        config_beside(entry.config, settings)
     for name in settings.all_models:
-        asker = settings.asker(name)
-        _config(settings, name, _entry(name, registry, asker), asker)
+        _entry(settings, name, registry, settings.asker(name))
 
 
 def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[str]:
     """The secrets of all providers, which the log strikes out; raises like ``check_models``."""
-    values = [value for entry in registry for _, value in _read(settings, entry)]
+    configs = [config_beside(entry.config, settings) for entry in registry]
+    values = [value for config in configs for _, value in config]
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
 def _open(settings: Settings, name: str, registry: Registry, asker: str = "") -> Provider:
     asker = asker or settings.asker(name)
-    entry = _entry(name, registry, asker)
-    config = _config(settings, name, entry, asker)
+    entry, config = _entry(settings, name, registry, asker)
+    limits = settings.max_output_tokens, settings.thinking_level
     try:
-        limits = settings.max_output_tokens, settings.thinking_level
-        options = Options(*limits, asker, server_tools=settings.server_tools)
-        return entry.open(config, name.partition(":")[2], options)
+        return entry.open(
+            config, name.partition(":")[2], Options(*limits, asker, settings.server_tools)
+        )
     except ModuleNotFoundError as error:
         if not entry.sdk or error.name != entry.sdk:
             raise
@@ -143,34 +143,20 @@ def _open(settings: Settings, name: str, registry: Registry, asker: str = "") ->
         raise SettingsError(asker, fix) from error
 
 
-def _entry(name: str, registry: Registry, asker: str) -> ProviderEntry[Any]:
+def _entry(
+    settings: Settings, name: str, registry: Registry, asker: str
+) -> tuple[ProviderEntry[Any], Any]:
+    """A model's entry, and its variables with those that the model needs."""
     entries = {entry.name: entry for entry in registry}
-    if entry := entries.get(name.partition(":")[0]):
-        return entry
-    known = ", ".join(one for one in entries if one != "demo")
-    fix = f"write demo or PROVIDER:MODEL, where PROVIDER is one of {known}"
-    raise SettingsError(asker, fix)
-
-
-def _config(settings: Settings, name: str, entry: ProviderEntry[Any], asker: str) -> BaseModel:
-    """The variables of an entry, with those that the model needs."""
-    config = _read(settings, entry)
-    given = [getattr(config, variable.lower()) for variable in entry.needs]
-    if entry.needs and not any(map(_is_set, given)):
-        also = ""
-        if len(entry.needs) > 1:
-            also = f", or {entry.needs[1]} for a server of your own"
+    entry = entries.get(name.partition(":")[0])
+    if entry is None:
+        known = ", ".join(one for one in entries if one != "demo")
+        fix = f"write demo or PROVIDER:MODEL, where PROVIDER is one of {known}"
+        raise SettingsError(asker, fix)
+    config = config_beside(entry.config, settings)
+    # An empty secret is false too.
+    if entry.needs and not any(getattr(config, one.lower()) for one in entry.needs):
+        also = f", or {entry.needs[1]} for a server of your own" if entry.needs[1:] else ""
         fix = f"{asker} asks for {name}; set this{also}, or name another model"
         raise SettingsError(entry.needs[0], fix)
-    return config
-
-
-def _read(settings: Settings, entry: ProviderEntry[Any]) -> BaseModel:
-    config: BaseModel = config_beside(entry.config, settings)
-    return config
-
-
-def _is_set(value: object) -> bool:
-    if isinstance(value, SecretStr):
-        value = value.get_secret_value()
-    return bool(value)
+    return entry, config

@@ -8,12 +8,14 @@ from typing import Any
 from msgspec.json import Decoder
 
 from bot.file_types import PDF
-from bot.providers import ToolChoice, wrap_result
+from bot.providers import ToolChoice
 from bot.providers.anthropic.capabilities import Capabilities
 from bot.providers.shared.request import (
     Inline,
+    own_opaque,
     portable_id,
     portable_name,
+    result_text,
     visible_parts,
 )
 from bot.providers.shared.schema_dialect import (
@@ -149,17 +151,12 @@ def began_without_thought(messages: Sequence[Message], model: str) -> bool:
 
 
 def _declaration(tool: ToolDefinition, capabilities: Capabilities) -> JSON:
+    declared: JSON = {"name": tool.name, "description": tool.description}
     if tool.strict and capabilities.takes_strict_tools:
         strict = strict_form(adapt(tool.parameters, STRICT_DIALECT))
         if strict is not None:
-            return {
-                "name": tool.name,
-                "description": tool.description,
-                "input_schema": strict,
-                "strict": True,
-            }
-    schema = adapt(tool.parameters, DIALECT)
-    return {"name": tool.name, "description": tool.description, "input_schema": schema}
+            return {**declared, "input_schema": strict, "strict": True}
+    return {**declared, "input_schema": adapt(tool.parameters, DIALECT)}
 
 
 def _assistant(message: Message, model: str, *, searches: bool) -> list[JSON]:
@@ -169,7 +166,9 @@ def _assistant(message: Message, model: str, *, searches: bool) -> list[JSON]:
         return blocks
     for part in message.parts:
         if isinstance(part, ToolCall):
-            blocks.append(_call(part))
+            call_id, name = portable_id(part.id), portable_name(part.name)
+            call = {"type": "tool_use", "id": call_id, "name": name, "input": part.written}
+            blocks.append(call)
         elif isinstance(part, Text) and not _is_blank(part):
             blocks.append({"type": "text", "text": part.text})
     return blocks
@@ -178,24 +177,13 @@ def _assistant(message: Message, model: str, *, searches: bool) -> list[JSON]:
 def _own_blocks(message: Message, model: str) -> list[JSON]:
     """The blocks of a message that this model wrote with thoughts or searches, for no other model;
     else none."""
-    opaque = message.opaque
-    if opaque is None or (opaque.provider, opaque.model) != (PROVIDER, model):
-        return []
-    return _blocks(opaque.data)
-
-
-def _call(call: ToolCall) -> JSON:
-    return {
-        "type": "tool_use",
-        "id": portable_id(call.id),
-        "name": portable_name(call.name),
-        "input": call.written,
-    }
+    own = own_opaque(message, PROVIDER, model)
+    return _blocks(own) if own else []
 
 
 def _result(result: ToolResult) -> JSON:
     answer = {"type": "tool_result", "tool_use_id": portable_id(result.call_id)}
-    return {**answer, "content": encode(wrap_result(result)).decode(), "is_error": result.is_error}
+    return {**answer, "content": result_text(result), "is_error": result.is_error}
 
 
 def _visible(part: Text | Media, inline: Inline) -> JSON:
@@ -205,9 +193,8 @@ def _visible(part: Text | Media, inline: Inline) -> JSON:
     if part.mime != PDF:
         return {"type": "image", "source": source}
     # https://platform.claude.com/docs/en/build-with-claude/pdf-support
-    if not part.name:
-        return {"type": "document", "source": source}
-    return {"type": "document", "source": source, "title": part.name}
+    titled = {"title": part.name} if part.name else {}
+    return {"type": "document", "source": source, **titled}
 
 
 def _is_blank(part: Text | Media) -> bool:

@@ -185,16 +185,15 @@ class Answer(streaming.Answer):
             elif block.get("type") == "tool_use" and (call := next(waiting, None)) is not None:
                 yield call
 
-    def _opaque(self, parts: Sequence[Text | ToolCall], *, is_whole: bool) -> Opaque | None:
+    def _opaque(self, parts: Sequence[Text | ToolCall], reason: StopReason) -> Opaque | None:
         """All blocks in their order, if one is a thought or of a search: Anthropic wants these
         unchanged, in place.
 
         Only answers with calls need it: without a call the turn is over, and Anthropic wants no
         more of its thoughts.
         """
-        has_calls = any(isinstance(part, ToolCall) for part in parts)
         has_own = any(block.get("type") in SENT_BACK for block in self._blocks.values())
-        if not (is_whole and has_calls and has_own):
+        if reason != "tool_use" or not has_own:
             return None
         own = iter(parts)
         blocks: list[JSON] = []

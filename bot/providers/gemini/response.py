@@ -17,7 +17,7 @@ from bot.providers.gemini.failures import ServiceError
 from bot.providers.shared import streaming
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import MOST_FOUND, bounded
-from bot.providers.shared.streaming import event_decoder
+from bot.providers.shared.streaming import USUAL, event_decoder
 from bot.transcript import Grounding, Opaque, Source, Text, ToolCall, Usage
 from toolset.web.json_values import as_object
 
@@ -223,11 +223,13 @@ class Answer(streaming.Answer):
     def _parts(self, calls: Sequence[ToolCall]) -> list[Text | ToolCall]:
         return [one.part for one in self._collected if one.part is not None]
 
-    def _opaque(self, parts: Sequence[Text | ToolCall], *, is_whole: bool) -> Opaque | None:
+    def _opaque(self, parts: Sequence[Text | ToolCall], reason: StopReason) -> Opaque | None:
         """The parts word for word, unless a field that is not read here holds what no later request
         could."""
         kept = [
-            one.raw for one in self._collected if is_whole or not isinstance(one.part, ToolCall)
+            one.raw
+            for one in self._collected
+            if reason in USUAL or not isinstance(one.part, ToolCall)
         ]
         raw = b"[" + b",".join(kept) + b"]"
         with suppress(DecodeError):

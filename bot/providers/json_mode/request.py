@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from bot.providers import ToolChoice, wrap_result
+from bot.providers import ToolChoice
+from bot.providers.shared.request import result_text
 from bot.providers.shared.schema_dialect import VOCABULARY, Dialect, adapt
 from bot.transcript import Message, Text, ToolResult, encode, new_id
 from toolset.tool import ToolDefinition
@@ -109,9 +110,7 @@ def _turns(message: Message, results: dict[str, ToolResult]) -> Iterator[Message
         call_object = {"name": call.name, "arguments": call.written}
         yield _message("model", _object("", call_object, "" if place else message.text))
         if result := results.get(call.id):
-            yield _message(
-                "user", f"Result of {result.name}: {encode(wrap_result(result)).decode()}"
-            )
+            yield _message("user", f"Result of {result.name}: {result_text(result)}")
 
 
 def _object(thought: str, call: dict[str, Any] | None, reply: str) -> str:

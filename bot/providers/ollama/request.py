@@ -6,10 +6,16 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from bot.providers import ToolChoice, wrap_result
-from bot.providers.shared.request import Inline, portable_name, visible_parts
+from bot.providers import ToolChoice
+from bot.providers.shared.request import (
+    Inline,
+    own_opaque,
+    portable_name,
+    result_text,
+    visible_parts,
+)
 from bot.providers.shared.schema_dialect import Dialect, adapt
-from bot.transcript import Media, Message, Text, ToolResult, encode
+from bot.transcript import Media, Message, Text, ToolResult
 from toolset.tool import ToolDefinition
 
 PROVIDER = "ollama"
@@ -67,54 +73,36 @@ def chat(system: str, messages: Sequence[Message], model: str, inline: Inline) -
             turns += [_tool(result) for result in message.results]
         elif message.role == "model":
             turns += _assistant(message, model)
-        elif user := _user(message, inline):
+        else:
+            parts = list(visible_parts(message))
+            words = [part.text for part in parts if isinstance(part, Text)]
+            images = [inline(part.data) for part in parts if isinstance(part, Media)]
+            if not (words or images):
+                continue
             if turns and turns[-1]["role"] == "user":
-                turns[-1] = _joined(turns[-1], user)
-            else:
-                turns.append(user)
+                before = turns.pop()
+                words = [one for one in (before["content"], *words) if one]
+                images = before.get("images", []) + images
+            turn: JSON = {"role": "user", "content": PARAGRAPH.join(words)}
+            if images:
+                turn["images"] = images
+            turns.append(turn)
     return turns
-
-
-def _user(message: Message, inline: Inline) -> JSON | None:
-    parts = list(visible_parts(message))
-    words = PARAGRAPH.join(part.text for part in parts if isinstance(part, Text))
-    images = [inline(part.data) for part in parts if isinstance(part, Media)]
-    if not (words or images):
-        return None
-    return _with_images(words, images)
-
-
-def _joined(before: JSON, after: JSON) -> JSON:
-    words = [one["content"] for one in (before, after) if one["content"]]
-    images = before.get("images", []) + after.get("images", [])
-    return _with_images(PARAGRAPH.join(words), images)
-
-
-def _with_images(words: str, images: list[str]) -> JSON:
-    turn: JSON = {"role": "user", "content": words}
-    if images:
-        turn["images"] = images
-    return turn
 
 
 def _assistant(message: Message, model: str) -> list[JSON]:
     """A message of the model with the thoughts that this model wrote; none for an empty message."""
-    opaque = message.opaque
-    own = opaque is not None and (opaque.provider, opaque.model) == (PROVIDER, model)
     turn: JSON = {"role": "assistant", "content": message.text}
-    if opaque is not None and own:
-        turn["thinking"] = opaque.data.decode()
+    if thoughts := own_opaque(message, PROVIDER, model):
+        turn["thinking"] = thoughts.decode()
     if message.calls:
-        calls: list[JSON] = []
-        for call in message.calls:
-            function = {"name": portable_name(call.name), "arguments": call.written}
-            calls.append({"function": function})
-        turn["tool_calls"] = calls
-    if not (message.text or message.calls):
-        return []
-    return [turn]
+        turn["tool_calls"] = [
+            {"function": {"name": portable_name(call.name), "arguments": call.written}}
+            for call in message.calls
+        ]
+    return [turn] if message.text or message.calls else []
 
 
 def _tool(result: ToolResult) -> JSON:
-    content = encode(wrap_result(result)).decode()
-    return {"role": "tool", "content": content, "tool_name": portable_name(result.name)}
+    name = portable_name(result.name)
+    return {"role": "tool", "content": result_text(result), "tool_name": name}

@@ -83,9 +83,9 @@ class Answer(streaming.Answer):
             function = call.function or _Function()
             yield self._calls.take(None, call.id, function.name, function.arguments)
 
-    def _opaque(self, parts: Sequence[Text | ToolCall], *, is_whole: bool) -> Opaque | None:
+    def _opaque(self, parts: Sequence[Text | ToolCall], reason: StopReason) -> Opaque | None:
         """The thoughts; a turn without calls is over, so its thoughts are of no use."""
         thoughts = "".join(self._thoughts)
-        has_calls = any(isinstance(part, ToolCall) for part in parts)
-        keeps = thoughts and has_calls and is_whole
-        return Opaque(PROVIDER, self._asked, thoughts.encode()) if keeps else None
+        if not thoughts or reason != "tool_use":
+            return None
+        return Opaque(PROVIDER, self._asked, thoughts.encode())

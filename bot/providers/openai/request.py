@@ -11,12 +11,14 @@ from msgspec import Struct
 from msgspec.json import Decoder
 
 from bot.file_types import PDF
-from bot.providers import Request, ToolChoice, wrap_result
+from bot.providers import Request, ToolChoice
 from bot.providers.openai.capabilities import Capabilities
 from bot.providers.shared.request import (
     Inline,
+    own_opaque,
     portable_id,
     portable_name,
+    result_text,
     visible_parts,
 )
 from bot.providers.shared.schema_dialect import (
@@ -187,10 +189,8 @@ def _as_parts(content: str | list[JSON]) -> list[JSON]:
 
 def _assistant(message: Message, model: str, capabilities: Capabilities) -> list[JSON]:
     """A message of the model; none for an empty message."""
-    opaque = message.opaque
-    extras = Extras()
-    if opaque is not None and (opaque.provider, opaque.model) == (PROVIDER, model):
-        extras = _extras(opaque.data)
+    own = own_opaque(message, PROVIDER, model)
+    extras = _extras(own) if own else Extras()
     calls: list[JSON] = []
     for place, call in enumerate(message.calls):
         function = {"name": portable_name(call.name), "arguments": encode(call.written).decode()}
@@ -209,5 +209,5 @@ def _assistant(message: Message, model: str, capabilities: Capabilities) -> list
 
 
 def _tool(result: ToolResult) -> JSON:
-    content = encode(wrap_result(result)).decode()
-    return {"role": "tool", "tool_call_id": portable_id(result.call_id), "content": content}
+    call_id = portable_id(result.call_id)
+    return {"role": "tool", "tool_call_id": call_id, "content": result_text(result)}

@@ -19,7 +19,7 @@ from bot.providers.openai.failures import kind_of
 from bot.providers.openai.request import PROVIDER, Extras
 from bot.providers.shared import streaming
 from bot.providers.shared.failures import Failures, status_of
-from bot.providers.shared.streaming import DONE, event_decoder
+from bot.providers.shared.streaming import DONE, USUAL, event_decoder
 from bot.transcript import Message, Opaque, Text, ToolCall, Usage, encode
 from toolset.web.decoding import decode_json
 
@@ -158,12 +158,12 @@ class Answer(streaming.Answer):
             return "malformed"
         return super()._stop_reason()
 
-    def _opaque(self, parts: Sequence[Text | ToolCall], *, is_whole: bool) -> Opaque | None:
+    def _opaque(self, parts: Sequence[Text | ToolCall], reason: StopReason) -> Opaque | None:
         extras = self._extras
         extras.message |= {name: "".join(pieces) for name, pieces in self._thoughts.items()}
         if blocks := self._blocks.whole():
             extras.message["reasoning_details"] = blocks
-        if not is_whole:
+        if reason not in USUAL:
             extras.calls = []
         return Opaque(PROVIDER, self._asked, encode(extras)) if extras != Extras() else None
 

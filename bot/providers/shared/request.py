@@ -16,10 +16,20 @@ import structlog
 from msgspec.structs import replace
 
 from bot.file_types import MIB, PDF, kind_of, label
-from bot.providers import TOKEN_BYTES
+from bot.providers import TOKEN_BYTES, wrap_result
 from bot.providers.retry_policy import FIRST_TOKEN_PER_MIB_S
 from bot.telemetry.observed import OBSERVER, RequestSent
-from bot.transcript import SUMMARY_ID, Grounding, Media, Message, Part, Source, Text, encode
+from bot.transcript import (
+    SUMMARY_ID,
+    Grounding,
+    Media,
+    Message,
+    Part,
+    Source,
+    Text,
+    ToolResult,
+    encode,
+)
 from toolset.tool import ToolDefinition
 
 # This joins OpenAI's length and Anthropic's letters.
@@ -53,6 +63,19 @@ def portable_name(name: str) -> str:
     return FOREIGN.sub("_", name)[:NAME_CAP] or "_"
 
 
+def own_opaque(message: Message, provider: str, model: str) -> bytes:
+    """The opaque data of a message that this model wrote, for no other; empty without."""
+    opaque = message.opaque
+    if opaque is None or (opaque.provider, opaque.model) != (provider, model):
+        return b""
+    return opaque.data
+
+
+def result_text(result: ToolResult) -> str:
+    """A tool's result as a text."""
+    return encode(wrap_result(result)).decode()
+
+
 def visible_parts(
     message: Message,
     *,
@@ -79,24 +102,14 @@ def visible_parts(
 
 def without_files(messages: Sequence[Message]) -> list[Message]:
     """The messages with a line in place of each file; nothing if they hold no file."""
-    without: list[Message] = []
-    has_files = False
-    for message in messages:
-        parts: list[Part] = []
-        for part in message.parts:
-            if isinstance(part, Media):
-                has_files = has_files or bool(part.data or part.uri)
-                parts.append(_refused(part))
-            else:
-                parts.append(part)
-        without.append(replace(message, parts=tuple(parts)))
-    return without if has_files else []
+    without = [replace(one, parts=tuple(map(_refused, one.parts))) for one in messages]
+    return [] if without == list(messages) else without
 
 
-def _refused(media: Media) -> Text | Media:
-    if not (media.data or media.uri):
-        return media
-    return Text(f"[{label(media.mime, media.name)}: the model's service did not take it; say so]")
+def _refused(part: Part) -> Part:
+    if not isinstance(part, Media) or not (part.data or part.uri):
+        return part
+    return Text(f"[{label(part.mime, part.name)}: the model's service did not take it; say so]")
 
 
 def unavailable(media: Media) -> Text:
@@ -244,7 +257,19 @@ MEDIA_BYTES = 1_000
 
 def estimate_tokens(messages: Sequence[Message]) -> int:
     """The tokens of messages, rather too many than too few."""
-    return sum(map(_tokens, messages))
+    tokens = 0
+    for message in messages:
+        others: list[Part] = []
+        for part in message.parts:
+            if not isinstance(part, Media):
+                others.append(part)
+            elif kind_of(part.mime) == "image":
+                tokens += MEDIA_TOKENS
+            else:
+                tokens += max(MEDIA_TOKENS, part.size // MEDIA_BYTES)
+        words = replace(message, parts=tuple(others), footer="")
+        tokens += len(encode(words)) // TOKEN_BYTES
+    return tokens
 
 
 def patience_for(messages: Sequence[Message]) -> float:
@@ -272,7 +297,8 @@ def trim_oldest(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
     for place in range(start + 1, len(messages)):
         if size <= tokens:
             break
-        if _begins_turn(messages, place):
+        before = messages[place - 1]
+        if messages[place].role == "user" and before.role == "model" and not before.calls:
             size -= estimate_tokens(messages[first:place])
             first = place
     # A summary that fills more than half was written for a model with a larger window.
@@ -283,26 +309,3 @@ def trim_oldest(messages: Sequence[Message], tokens: int) -> Sequence[Message]:
     if len(summary) == first:
         return messages
     return [*summary, *messages[first:]]
-
-
-def _begins_turn(messages: Sequence[Message], place: int) -> bool:
-    before = messages[place - 1]
-    return messages[place].role == "user" and before.role == "model" and not before.calls
-
-
-def _tokens(message: Message) -> int:
-    tokens = 0
-    others = []
-    for part in message.parts:
-        if isinstance(part, Media):
-            tokens += _media_tokens(part)
-        else:
-            others.append(part)
-    words = replace(message, parts=tuple(others), footer="")
-    return len(encode(words)) // TOKEN_BYTES + tokens
-
-
-def _media_tokens(media: Media) -> int:
-    if kind_of(media.mime) == "image":
-        return MEDIA_TOKENS
-    return max(MEDIA_TOKENS, media.size // MEDIA_BYTES)

@@ -206,6 +206,16 @@ def _object(text: str) -> dict[str, Any] | None:
     return read if isinstance(read, dict) else None
 
 
+def settled(parts: Sequence[Text | ToolCall], reason: StopReason) -> StopReason:
+    """The reason as it follows from the parts."""
+    if reason not in USUAL:
+        return reason
+    if any(isinstance(part, ToolCall) for part in parts):
+        return "tool_use"
+    has_words = any(isinstance(part, Text) and not is_blank(part.text) for part in parts)
+    return "end_turn" if has_words else "malformed"
+
+
 def build_response(
     parts: Sequence[Text | ToolCall],
     reason: StopReason,
@@ -230,11 +240,7 @@ def build_response(
         model: the id of the model that answered.
         detail: the vendor's words about an unusual stop.
     """
-    if reason in USUAL:
-        has_words = any(isinstance(part, Text) and not is_blank(part.text) for part in parts)
-        reason = "end_turn" if has_words else "malformed"
-        if any(isinstance(part, ToolCall) for part in parts):
-            reason = "tool_use"
+    reason = settled(parts, reason)
     if reason in USUAL:
         detail = ""
     if reason != "tool_use":
@@ -311,7 +317,7 @@ class Answer(ABC):
             reason,
             model=self._model,
             usage=self._usage,
-            opaque=self._opaque(parts, is_whole=reason in USUAL),
+            opaque=self._opaque(parts, settled(parts, reason)),
             detail=self._detail(),
             grounding=self._grounding,
             searches=self._searches,
@@ -326,7 +332,7 @@ class Answer(ABC):
         return [Text("".join(self._texts)), *calls]
 
     @abstractmethod
-    def _opaque(self, parts: Sequence[Text | ToolCall], *, is_whole: bool) -> Opaque | None:
+    def _opaque(self, parts: Sequence[Text | ToolCall], reason: StopReason) -> Opaque | None:
         """What the vendor gets back of this answer beside or in place of its parts."""
 
     def _detail(self) -> str:

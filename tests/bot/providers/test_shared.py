@@ -39,7 +39,7 @@ class Words(Answer):
         self._texts.append(data.decode())
         yield TextDelta(data.decode())
 
-    def _opaque(self, parts: object, *, is_whole: bool) -> None:
+    def _opaque(self, parts: object, reason: StopReason) -> None:
         return None
 
 
