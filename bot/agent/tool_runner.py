@@ -75,23 +75,21 @@ class ToolRunner:
             async with slots:
                 await self._call(turn, index, call)
 
-        # A risk may change meanwhile; what somebody has decided about stays decided.
-        calls = [
-            (index, call, self._needs_review(call) or turn.is_decided(call))
-            for index, call in turn.open_calls()
-        ]
+        reviewed: list[tuple[int, ToolCall]] = []
         try:
             async with asyncio.TaskGroup() as group:
-                for index, call, is_reviewed in calls:
-                    if not is_reviewed:
+                for index, call in turn.open_calls():
+                    # A risk may change meanwhile; what somebody has decided about stays decided.
+                    if self._needs_review(call) or turn.is_decided(call):
+                        reviewed.append((index, call))
+                    else:
                         group.create_task(one(index, call))
         except (
             ExceptionGroup
         ) as failed:  # raised by a hook or the ports, never by a tool; the first is enough
             raise failed.exceptions[0] from failed
-        for index, call, is_reviewed in calls:
-            if is_reviewed:
-                await self._call(turn, index, call)
+        for index, call in reviewed:
+            await self._call(turn, index, call)
 
     async def close(self, turn: Turn, error: str) -> None:
         """Give every call that is still open its one result, so that the transcript stays whole."""
@@ -101,9 +99,7 @@ class ToolRunner:
     def _needs_review(self, call: ToolCall) -> bool:
         """Whether the call acts, or would open an address that nobody gave."""
         tool = self._tools.get(call.name)
-        return tool is not None and (
-            tool.definition.risk == "high" or bool(self._composed_in(call))
-        )
+        return bool(tool and (tool.definition.risk == "high" or self._composed_in(call)))
 
     def _composed_in(self, call: ToolCall) -> str:
         """The address that the model has composed for the call to open; what a hook changes is the

@@ -127,21 +127,41 @@ async def test_every_part_is_kept_word_for_word(
     }
 
 
-async def test_thoughts_are_never_shown(fake: GeminiFake, gemini: Gemini) -> None:
-    """A thought is neither streamed nor part of the text."""
-    asked = await answered(fake, gemini, [{"text": "secret", "thought": True}], [{"text": "hello"}])
-    assert asked.events[:-1] == (TextDelta("hello"),)
-    assert asked.text == "hello"
+HALF: JSON = {"text": "half"}
+THOUGHT: JSON = {"text": "secret", "thought": True}
 
 
 @pytest.mark.parametrize(
-    "parts", [[{"text": "secret", "thought": True}], [{"text": ""}], [{"text": " \n"}], []]
+    ("parts", "finish", "reason", "stored"),
+    [
+        # STOP without words and calls is no success; a thought is no word.
+        *(([part], "STOP", "malformed", ()) for part in (THOUGHT, {"text": ""})),
+        ([{"text": " \n"}], "STOP", "malformed", (Text(" \n"),)),
+        ([], "STOP", "malformed", ()),
+        ([THOUGHT, HALF], "STOP", "end_turn", (Text("half"),)),
+        # A call without a name cannot be answered.
+        ([{"functionCall": {"args": {}}}, HALF], "STOP", "end_turn", (Text("half"),)),
+        # The words can be delivered with a remark; a call that did not end well is not run.
+        *(([HALF, CALL], end, "other", (Text("half"),)) for end in OTHERS),
+        ([HALF, CALL], "MAX_TOKENS", "max_tokens", (Text("half"),)),
+        *(
+            ([CALL], end, "malformed", ())
+            for end in ("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE")
+        ),
+        # These words announce what did not come.
+        ([HALF], "UNEXPECTED_TOOL_CALL", "malformed", (Text("half"),)),
+    ],
 )
-async def test_an_answer_that_says_nothing_is_malformed(
-    fake: GeminiFake, gemini: Gemini, parts: list[JSON]
+async def test_an_answer_ends(
+    fake: GeminiFake, gemini: Gemini, parts: list[JSON], finish: str, reason: str, stored: object
 ) -> None:
-    """STOP without words and calls is no success."""
-    assert (await answered(fake, gemini, parts)).response.stop_reason == "malformed"
+    """By what it holds and by Gemini's reason, which the log names where it is unusual."""
+    asked = await answered(fake, gemini, parts, finish=finish)
+    response = asked.response
+    assert (response.stop_reason, response.message.parts) == (reason, stored)
+    assert response.detail == ("" if reason == "end_turn" else finish)
+    shown = "".join(event.text for event in asked.events if isinstance(event, TextDelta))
+    assert shown == asked.text
 
 
 async def test_a_blocked_answer_is_blocked(fake: GeminiFake, gemini: Gemini) -> None:
@@ -162,40 +182,19 @@ async def test_a_blocked_prompt_is_blocked(fake: GeminiFake, gemini: Gemini) -> 
     assert response.message.opaque is None
 
 
-@pytest.mark.parametrize("reason", OTHERS)
-async def test_an_unknown_end_keeps_the_text_and_no_calls(
-    fake: GeminiFake, gemini: Gemini, reason: str
+@pytest.mark.parametrize(
+    ("parts", "finish"),
+    [([HALF, CALL], "MAX_TOKENS"), ([{"functionCall": {"args": {}}}, HALF], "STOP")],
+)
+async def test_what_is_no_call_is_not_sent_back(
+    fake: GeminiFake, gemini: Gemini, parts: list[JSON], finish: str
 ) -> None:
-    """The words can be delivered with a remark; a call of an answer that did not end well is not
-    run."""
-    response = (await answered(fake, gemini, [{"text": "half"}, CALL], finish=reason)).response
-    assert (response.stop_reason, response.message.parts, response.detail) == (
-        "other",
-        (Text("half"),),
-        reason,
-    )
-
-
-async def test_a_cut_answer_has_no_calls(fake: GeminiFake, gemini: Gemini) -> None:
-    """At the token limit it may be half a call: it is not passed on, nor sent back, where it would
-    need a result."""
-    response = (
-        await answered(fake, gemini, [{"text": "half"}, CALL], finish="MAX_TOKENS")
-    ).response
-    assert (response.stop_reason, response.message.parts) == ("max_tokens", (Text("half"),))
-    assert response.message.opaque is not None
-    assert response.message.opaque.data == b'[{"text":"half"}]'
+    """It would need a result: at the token limit it may be half a call."""
+    message = (await answered(fake, gemini, parts, finish=finish)).response.message
+    assert message.opaque is not None
+    assert message.opaque.data == b'[{"text":"half"}]'
     fake.say("ok")
-    await ask(gemini, [user("?"), response.message, user("go on")])
-
-
-@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE"])
-async def test_a_malformed_answer_is_malformed(
-    fake: GeminiFake, gemini: Gemini, reason: str
-) -> None:
-    """Even with a call beside it."""
-    response = (await answered(fake, gemini, [CALL], finish=reason)).response
-    assert (response.stop_reason, response.message.calls) == ("malformed", ())
+    await ask(gemini, [user("?"), message, user("go on")])
 
 
 async def test_an_unexpected_call_is_passed_on_when_it_is_whole(
@@ -205,26 +204,6 @@ async def test_an_unexpected_call_is_passed_on_when_it_is_whole(
     asked = await answered(fake, gemini, [CALL], finish="UNEXPECTED_TOOL_CALL")
     assert asked.response.stop_reason == "tool_use"
     assert asked.calls == [("calculate", {"expression": "1+1"})]
-
-
-async def test_an_unexpected_call_without_a_call_is_malformed(
-    fake: GeminiFake, gemini: Gemini
-) -> None:
-    """Also when there are words: they announce what did not come."""
-    response = (
-        await answered(fake, gemini, [{"text": "I'll look."}], finish="UNEXPECTED_TOOL_CALL")
-    ).response
-    assert response.stop_reason == "malformed"
-
-
-async def test_a_call_without_a_name_is_no_call(fake: GeminiFake, gemini: Gemini) -> None:
-    """It cannot be answered, so it does not go back either."""
-    response = (
-        await answered(fake, gemini, [{"functionCall": {"args": {}}}, {"text": "hm"}])
-    ).response
-    assert (response.stop_reason, response.message.parts) == ("end_turn", (Text("hm"),))
-    assert response.message.opaque is not None
-    assert response.message.opaque.data == b'[{"text":"hm"}]'
 
 
 async def test_almost_every_field_may_be_absent(fake: GeminiFake, gemini: Gemini) -> None:

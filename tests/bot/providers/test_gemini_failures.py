@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import socket
 
 import aiohttp
 import pytest
@@ -126,21 +125,6 @@ async def test_a_redirect_is_not_followed(fake: GeminiFake, gemini: Gemini) -> N
     assert len(fake.requests) == 2
 
 
-async def test_nobody_there_is_an_outage() -> None:
-    """A closed port, a wrong name: the network fails in many classes, and all mean the same."""
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        provider = Gemini(KEY, MODEL, f"http://127.0.0.1:{reserved.getsockname()[1]}")
-        error = await failure(provider)
-        await provider.aclose()
-    assert reported(error) == (
-        TryAgain,
-        "model_down",
-        f"{MODEL} cannot be reached: ClientConnectorError",
-        None,
-    )
-
-
 async def test_requests_in_flight_have_no_limit(fake: GeminiFake, gemini: Gemini) -> None:
     """How many turns run at once is for the worker to say: a pool would make the others wait in
     line unseen."""
@@ -153,22 +137,6 @@ async def test_requests_in_flight_have_no_limit(fake: GeminiFake, gemini: Gemini
         task.cancel()
     await asyncio.gather(*asking, return_exceptions=True)
     await until(lambda: fake.streaming == 0)
-
-
-async def test_the_environment_does_not_change_who_is_asked(
-    fake: GeminiFake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The SDK would take a key and even another service from there."""
-    monkeypatch.setenv("GOOGLE_API_KEY", "another-key")
-    monkeypatch.setenv("GOOGLE_GENAI_USE_VERTEXAI", "true")
-    monkeypatch.setenv("GOOGLE_GENAI_API_VERSION", "v9")
-    provider = Gemini(KEY, MODEL, fake.base_url)
-    fake.say("ok")
-    assert (await ask(provider, [user("?")])).text == "ok"
-    await provider.aclose()
-    assert [(request.version, request.headers["x-goog-api-key"]) for request in fake.requests] == [
-        ("v1beta", KEY)
-    ]
 
 
 async def test_the_systems_proxy_is_used(fake: GeminiFake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -240,13 +240,6 @@ async def test_a_model_that_knows_no_tools(fake: OllamaFake) -> None:
     await provider.aclose()
 
 
-async def test_nobody_there() -> None:
-    """The operator hears where it was looked for."""
-    error = await failure(Ollama(MODEL, "127.0.0.1:9"))
-    cause = "no Ollama answers at http://127.0.0.1:9: start it, or set OLLAMA_HOST"
-    assert (type(error), error.apology, error.cause) == (TryAgain, "model_down", cause)
-
-
 @pytest.mark.parametrize(
     ("status", "words", "expected"),
     [

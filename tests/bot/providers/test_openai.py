@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.errors import RequestRefused, TryAgain
 from bot.providers.openai.client import OpenAI
 from bot.providers.openai.request import reasoning_effort
 from bot.transcript import Media, Text, ToolCall
 from tests.bot.providers.asking import ask, model, results, user
 from tests.fakes.openai import KEY, OpenAIFake, openai_fake
-from tests.fakes.streams import Outgoing
 from toolset.tool import ToolDefinition
 
 MODEL = "gpt-4o-mini"
@@ -135,39 +133,6 @@ async def test_strict_where_the_schema_allows_it(
 def test_only_a_model_that_thinks_is_told_how_hard(name: str, effort: str) -> None:
     """Others refuse the field."""
     assert reasoning_effort(name, "low") == effort
-
-
-async def test_the_environment_does_not_change_who_is_asked(
-    fake: OpenAIFake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The SDK would take a key and a server from there."""
-    monkeypatch.setenv("OPENAI_API_KEY", "another-key")
-    monkeypatch.setenv("OPENAI_ADMIN_KEY", "another-key")
-    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
-    provider = OpenAI(KEY, MODEL, fake.base_url)
-    fake.say("ok")
-    assert (await ask(provider, [user("?")])).text == "ok"
-    await provider.aclose()
-
-
-async def test_a_redirect_is_not_followed(fake: OpenAIFake, openai: OpenAI) -> None:
-    """The key goes to one host."""
-    fake.answer(Outgoing(status=302, headers={"Location": f"{fake.base_url}/elsewhere"}))
-    with pytest.raises(RequestRefused):
-        await ask(openai, [user("?")])
-    assert len(fake.requests) == 1
-
-
-async def test_nobody_there_is_an_outage() -> None:
-    """Named by its class; the SDK's transport would call it a time-out."""
-    provider = OpenAI(KEY, MODEL, "http://127.0.0.1:1")
-    with pytest.raises(TryAgain) as raised:
-        await ask(provider, [user("?")])
-    await provider.aclose()
-    assert (raised.value.apology, raised.value.cause) == (
-        "model_down",
-        f"{MODEL} cannot be reached: ConnectionRefusedError",
-    )
 
 
 async def test_a_refusal_in_words_is_a_blocked_answer(fake: OpenAIFake, openai: OpenAI) -> None:
