@@ -237,7 +237,6 @@ def build_response(
     Args:
         opaque: left out where it is too large; then the message goes back like another vendor's.
         parts: texts and calls in the vendor's order; adjacent texts are joined.
-        model: the id of the model that answered.
         detail: the vendor's words about an unusual stop.
     """
     reason = settled(parts, reason)
@@ -398,9 +397,9 @@ async def lines_of(pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
 
 
 def _data(block: list[bytes]) -> bytes:
-    if block and block[0].lstrip().startswith(b"{"):
-        return b"\n".join(block)
-    return b"\n".join(line[5:].strip() for line in block if line.startswith(b"data:"))
+    if not (block and block[0].lstrip().startswith(b"{")):
+        block = [line[5:].strip() for line in block if line.startswith(b"data:")]
+    return b"\n".join(block)
 
 
 async def stream_answer(
@@ -494,11 +493,8 @@ async def cap_answer(
                 return
         except StreamTooLong:
             pass
-    yield Completed(_cut("".join(words), model, asked))
-
-
-def _cut(text: str, model: str, asked: Sequence[Message]) -> ModelResponse:
+    text = "".join(words)
     message = model_message([Text(text)] if text else [])
     written = len(text.encode(errors="replace")) // TOKEN_BYTES
     usage = Usage(input=estimate_tokens(asked), output=written)
-    return ModelResponse(message, "max_tokens", usage, model, "longer than anybody reads")
+    yield Completed(ModelResponse(message, "max_tokens", usage, model, "longer than anybody reads"))

@@ -175,11 +175,7 @@ async def test_a_command_for_a_tool_that_a_place_does_not_offer_forces_nothing()
     "rules",
     [
         (),
-        (
-            Rule(
-                tools=("*",),
-            )
-        ),
+        (Rule(tools=("*",)),),
     ],
     ids=["no rules", "rules"],
 )

@@ -88,11 +88,7 @@ async def test_a_call_that_may_have_happened_is_not_made_again() -> None:
     "rules",
     [
         (),
-        (
-            Rule(
-                tools=("late_*",),
-            )
-        ),
+        (Rule(tools=("late_*",)),),
     ],
     ids=["no rules", "rules"],
 )
