@@ -83,14 +83,15 @@ def slack_routes(answer: Answer) -> list[Route]:
         text = await answer(f"slack:{event['channel']}", event["text"])
         await client.chat_postMessage(channel=event["channel"], text=text)
 
-    @app.event("message")
     async def message(event: dict[str, Any]) -> None:
         later(reply(event))
 
+    app.event("message")(message)
     handler = AsyncSlackRequestHandler(app)
 
     async def webhook(request: Request) -> Response:
-        return await handler.handle(request)
+        response: Response = await handler.handle(request)
+        return response
 
     return [Route("/webhooks/slack", webhook, methods=["POST"])]
 

@@ -127,19 +127,44 @@ class KeptItem(NamedTuple):
     place: str
 
 
+class Confirmation(NamedTuple):
+    """A question before something that cannot be undone, and the labels of its two buttons."""
+
+    title: str
+    text: str
+    confirm: str
+    deny: str
+
+
+class KeptCommand(NamedTuple):
+    """A command about all that is kept for a person, which a button gives in their 1:1.
+
+    Attributes:
+        given: is shown from then on, in place of all sections.
+    """
+
+    words: str
+    question: Confirmation
+    given: str
+
+
 class KeptSection(NamedTuple):
     """What one feature shows a person about themselves.
 
     Attributes:
         empty: stands there where there are no items.
         action: of the button of each item, which deletes it; ``label`` is its text.
+        word: what people write in an item's place to see all that are kept there.
+        command: the section has one button, which gives it, in place of items.
     """
 
     title: str
     empty: str
-    action: str
-    label: str
-    items: Sequence[KeptItem]
+    action: str = ""
+    label: str = ""
+    items: Sequence[KeptItem] = ()
+    word: str = ""
+    command: KeptCommand | None = None
 
 
 class Overviews(Protocol):

@@ -1,45 +1,36 @@
 """Slack's Web API over one session: one call, one response. Slack's refusals are translated here.
 
-Calls of every turn are posted without the SDK, whose calls take half as much CPU time again: each
-joins addresses, copies headers and prepares retries.
+Calls are made without the SDK, whose calls take half as much CPU time again: each joins addresses,
+copies headers and prepares retries. The SDK also reads a response whole before anybody can limit
+it. What nobody waits for is done in background tasks.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
+import asyncio
+import time
+from collections.abc import Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.request import getproxies
 
 import aiohttp
 import structlog
-from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.http import read_beginning
 from bot.transcript import encode
 from toolset.web.decoding import decode_json
-from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
 
 CALL_S = 10.0
 MAX_ANSWER = 32 * 1024 * 1024  # bytes; 100 of the longest answers, with their blocks, have 15 MiB
+GRACE_S = 3.0  # that running tasks get when the channel closes
 AWAY_S = 5.0  # before an API that is down is called again
 WAIT_S = 30.0  # if a refusal for too many calls names no time
 RATE_LIMITED = ("ratelimited", "rate_limited")
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
-# The methods of every turn: what shows that Kaiwa works, and the answer, posted or streamed.
-EVERY_TURN = (
-    "assistant.threads.setStatus",
-    "chat.postMessage",
-    "chat.startStream",
-    "chat.appendStream",
-    "chat.stopStream",
-    "chat.update",
-)
 JSON = {"Content-Type": "application/json; charset=utf-8"}
 TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
 TRANSIENT_ERRORS = (
@@ -54,87 +45,78 @@ THREAD_ERRORS = (
     "message_not_found",
     "thread_not_found",
 )  # its first message is gone
-FIRST_WAIT_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class ApiResponse:
+class ApiResponse(NamedTuple):
     """Slack's response.
 
     Attributes:
+        error: empty if the call succeeded.
         scopes: of the token, comma-separated; empty if Slack does not name them.
         retry_after: seconds to wait, 0 unless there were too many calls.
     """
 
     data: dict[str, Any]
+    error: str = ""
     scopes: str = ""
     retry_after: float = 0.0
-    ok: bool = field(init=False)
-    error: str = field(init=False)
 
-    def __post_init__(self) -> None:
-        ok = self.data.get("ok") is True
-        object.__setattr__(self, "ok", ok)
-        object.__setattr__(
-            self, "error", "" if ok else str(self.data.get("error", "unknown_error"))
-        )
+    @property
+    def ok(self) -> bool:
+        """Whether the call succeeded."""
+        return not self.error
 
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same call may succeed later."""
+        return self.retry_after > 0 or self.error in (*TOKEN_ERRORS, *TRANSIENT_ERRORS)
 
-def quiet_logger() -> logging.Logger:
-    """A disabled logger for the SDK, which logs signatures, bodies and tickets."""
-    logger = logging.getLogger("bot.channels.slack.sdk")
-    logger.disabled = True
-    logger.setLevel(logging.CRITICAL)
-    return logger
+    @property
+    def refuses_channel(self) -> bool:
+        """Whether the same call would be refused for other messages of the channel too."""
+        return bool(self.error) and not (self.is_transient or self.error in THREAD_ERRORS)
 
 
 class Client:
     """The API with the bot's token, or the app's. Enter it before the first call.
 
     Attributes:
-        sdk: for Bolt and Socket Mode.
+        session: the HTTP session, also used for files and response URLs.
     """
 
+    session: aiohttp.ClientSession
+
     def __init__(self, token: str, base_url: str) -> None:
-        self.sdk = AsyncWebClient(
-            token, base_url, logger=quiet_logger(), retry_handlers=[], timeout=round(CALL_S)
-        )
-        self._headers = self.sdk.headers | {"Authorization": f"Bearer {self.sdk.token}"} | JSON
+        self._base_url = base_url
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._post_headers = self._headers | JSON
 
     async def __aenter__(self) -> Client:
-        self.sdk.session = aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=CALL_S), response_class=_SdkResponse
-        )
+        proxy = getproxies().get(self._base_url.partition(":")[0])
+        timeout = aiohttp.ClientTimeout(total=CALL_S)
+        self.session = aiohttp.ClientSession(timeout=timeout, proxy=proxy)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.session.close()
 
-    @property
-    def session(self) -> aiohttp.ClientSession:
-        """The HTTP session, also used for files and response URLs."""
-        # a mistake of the caller
-        assert self.sdk.session is not None, "the channel is not open"  # noqa: S101
-        return self.sdk.session
-
-    async def get(self, method: str, **arguments: object) -> ApiResponse:
+    async def get(self, method: str, **arguments: str | int | None) -> ApiResponse:
         """Call a method by GET.
 
         Raises:
             DeliverLater: Slack does not answer as an API does.
         """
-        return await self._ask(method, http_verb="GET", params=arguments)
+        return await self._call("GET", method, params=_without_none(arguments))
 
     async def post(self, method: str, **arguments: object) -> ApiResponse:
-        """Call a method by POST.
+        """Call a method by POST, once: a message that may have been posted is looked for before it
+        is posted again.
 
         Raises:
             DeliverLater: Slack does not answer as an API does; it may have done what was asked.
         """
-        given = _without_none(arguments)
-        if method in EVERY_TURN:
-            return await self._post(method, given)
-        return await self._ask(method, json=given)
+        body = encode(_without_none(arguments))
+        return await self._call("POST", method, data=body, headers=self._post_headers)
 
     async def try_post(self, method: str, **arguments: object) -> str:
         """Call a method by POST that may fail; the cause if it did, empty if not."""
@@ -143,13 +125,13 @@ class Client:
         except DeliverLater as later:
             return str(later)
 
-    async def post_form(self, method: str, **arguments: object) -> ApiResponse:
+    async def post_form(self, method: str, **arguments: str | int | None) -> ApiResponse:
         """Call a method that takes no JSON by POST: a GET whose answer is lost would be sent again.
 
         Raises:
             DeliverLater: Slack does not answer as an API does; it may have done what was asked.
         """
-        return await self._ask(method, params=arguments)
+        return await self._call("POST", method, params=_without_none(arguments))
 
     async def post_checked(self, method: str, **arguments: object) -> ApiResponse:
         """Call a method by POST for a delivery.
@@ -158,7 +140,7 @@ class Client:
             DeliverLater: the same call may succeed later.
         """
         response = await self.post(method, **arguments)
-        if is_transient(response):
+        if response.is_transient:
             raise delivery_error(method, response)
         return response
 
@@ -169,19 +151,8 @@ class Client:
         Raises:
             DeliverLater: Slack does not answer, or asks to wait.
         """
-        payload = {
-            "response_type": "ephemeral",
-            "replace_original": False,
-            **_without_none(message),
-        }
-        try:
-            async with self.session.post(url, json=payload, allow_redirects=False) as response:
-                status = response.status
-        except FAILURES as error:
-            raise DeliverLater(f"response_url: {type(error).__name__}", AWAY_S) from error
-        if status == 429 or status >= 500:
-            raise DeliverLater(f"response_url: status {status}", AWAY_S)
-        return status == 200
+        alone = {"response_type": "ephemeral", "replace_original": False}
+        return await self.send("response_url", url, json=alone | _without_none(message)) == 200
 
     async def try_respond(self, url: str, text: str) -> None:
         """The same for a sentence that may get lost."""
@@ -190,79 +161,45 @@ class Client:
         except DeliverLater as later:
             log.warning("slack.ephemeral_refused", cause=str(later))
 
-    async def _ask(self, method: str, **request: Any) -> ApiResponse:
-        """Call a method by the SDK, once."""
+    async def send(self, name: str, url: str, **content: Any) -> int:
+        """Post to a URL that Slack has named; the status of the answer.
+
+        Raises:
+            DeliverLater: Slack does not answer, or asks to wait.
+        """
         try:
-            answer = await self.sdk.api_call(method, **request)
-        except SlackApiError as error:
-            answer = error.response
+            async with self.session.post(url, allow_redirects=False, **content) as response:
+                status = response.status
+        except FAILURES as error:
+            raise DeliverLater(f"{name}: {type(error).__name__}", AWAY_S) from error
+        if status == 429 or status >= 500:
+            raise DeliverLater(f"{name}: status {status}", AWAY_S)
+        return status
+
+    async def _call(self, verb: str, method: str, **request: Any) -> ApiResponse:
+        request.setdefault("headers", self._headers)
+        try:
+            async with self.session.request(verb, self._base_url + method, **request) as response:
+                body = await read_beginning(response, MAX_ANSWER)
         except FAILURES as error:
             raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
-        return _read(method, answer.status_code, answer.headers, as_object(answer.data))
-
-    async def _post(self, method: str, arguments: dict[str, object]) -> ApiResponse:
-        """Post a request once: a message that may have been posted is looked for before it is
-        posted again."""
-        url, body = self.sdk.base_url + method, encode(arguments)
-        try:
-            async with self.session.post(
-                url, headers=self._headers, proxy=self.sdk.proxy, data=body
-            ) as response:
-                answer = await read_beginning(response, MAX_ANSWER)
-        except FAILURES as error:
-            raise DeliverLater(f"{method}: {type(error).__name__}", AWAY_S) from error
-        return _read(method, response.status, response.headers, _object(answer))
-
-
-class _SdkResponse(aiohttp.ClientResponse):
-    """A response that the SDK reads as we do: it would read any number of bytes."""
-
-    async def read(self) -> bytes:
-        return await read_beginning(self, MAX_ANSWER)
-
-    async def json(self, **_: Any) -> dict[str, Any]:
-        return _object(await self.read())
-
-    async def text(self, *_: Any, **__: Any) -> Any:
-        # The SDK takes plain text for an answer too.
-        return await self.json()
+        data: dict[str, Any] = {}
+        with suppress(ValueError):  # an outage has a page of HTML
+            data = decode_json(body, dict[str, Any])
+        scopes = response.headers.get("x-oauth-scopes", "")
+        if response.status == 200 and data.get("ok") is True:
+            return ApiResponse(data, scopes=scopes)
+        if response.status == 429 or data.get("error") in RATE_LIMITED:
+            wait = response.headers.get("Retry-After", "")[:9]  # Python converts 4,300 digits
+            wait_s = float(wait) if wait.isdecimal() else 0.0
+            return ApiResponse({}, "ratelimited", retry_after=wait_s or WAIT_S)
+        if response.status >= 500 or "error" not in data:
+            raise DeliverLater(f"{method}: status {response.status}", AWAY_S)
+        return ApiResponse(data, str(data["error"]), scopes)
 
 
-def _object(body: bytes) -> dict[str, Any]:
-    """The object that a body is; empty for another one, as an outage has a page of HTML."""
-    with suppress(ValueError):
-        return decode_json(body, dict[str, Any])
-    return {}
-
-
-def _read(
-    method: str, status: int, headers: Mapping[str, str], data: dict[str, Any]
-) -> ApiResponse:
-    scopes = headers.get("x-oauth-scopes", "")
-    if status == 200 and data.get("ok"):
-        return ApiResponse(data, scopes)
-    if status == 429 or data.get("error") in RATE_LIMITED:
-        wait = headers.get("Retry-After", "")[:9]  # Python converts at most 4,300 digits
-        if not wait.isdecimal():
-            wait = ""
-        return ApiResponse({"error": "ratelimited"}, retry_after=float(wait or 0) or WAIT_S)
-    if status >= 500 or "error" not in data:
-        raise DeliverLater(f"{method}: status {status}", AWAY_S)
-    return ApiResponse(data, scopes)
-
-
-def _without_none(arguments: dict[str, object]) -> dict[str, object]:
+def _without_none(arguments: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in arguments.items() if value is not None}
-
-
-def is_transient(response: ApiResponse) -> bool:
-    """Whether the same call may succeed later."""
-    return response.retry_after > 0 or response.error in (*TOKEN_ERRORS, *TRANSIENT_ERRORS)
-
-
-def refuses_channel(response: ApiResponse) -> bool:
-    """Whether the same call would be refused for other messages of the channel too."""
-    return not (response.ok or is_transient(response) or response.error in THREAD_ERRORS)
 
 
 def delivery_error(method: str, response: ApiResponse) -> DeliverLater | DeliveryRefused:
@@ -272,6 +209,66 @@ def delivery_error(method: str, response: ApiResponse) -> DeliverLater | Deliver
     if response.error in TOKEN_ERRORS:
         return TokenRefused(f"{method}: SLACK_BOT_TOKEN was refused ({response.error}), replace it")
     if response.error in TRANSIENT_ERRORS:
-        return DeliverLater(f"{method}: {response.error}", FIRST_WAIT_S)
+        return DeliverLater(f"{method}: {response.error}", AWAY_S)
     needed = f" (needs {response.data['needed']})" if "needed" in response.data else ""
     return DeliveryRefused(f"{method}: {response.error}{needed}")
+
+
+class Pauses:
+    """Times until which something is not tried, by its name."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def left_s(self, name: str) -> float:
+        """Seconds; 0 once they are over."""
+        return max(self._until.get(name, 0.0) - time.monotonic(), 0.0)
+
+    def begin(self, name: str, seconds: float) -> None:
+        """Begin anew."""
+        now = time.monotonic()
+        self._until = {paused: until for paused, until in self._until.items() if until > now}
+        self._until[name] = now + seconds
+
+
+class BackgroundTasks:
+    """Tasks of the channel; ``close`` ends them.
+
+    Args:
+        grace_s: how long running tasks may go on after ``close``.
+    """
+
+    def __init__(self, grace_s: float = GRACE_S) -> None:
+        self._grace_s = grace_s
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Start a task; its failure is only logged."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("slack.task_failed", cause=type(error).__name__, exc_info=error)
+
+    async def join(self) -> None:
+        """Wait until no task runs."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def close(self) -> None:
+        """Give running tasks a moment, then cancel them."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=self._grace_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+
+async def wait_for_event(event: asyncio.Event, seconds: float) -> None:
+    """Wait for an event for at most ``seconds``."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from bot.channels import KeyValue
-from bot.channels.slack import Config
-from bot.channels.slack.client import Client
+from bot.channels.slack.client import ApiResponse, Client
+from bot.channels.slack.config import Config
 from bot.channels.slack.inbound import PATH
 from bot.channels.traffic import read_traffic
 from bot.checks import CheckResult
 from bot.clock import now_ms
 from bot.errors import DeliverLater, StoreUnavailable
+from bot.settings import Secret
 
 # slack_manifest.yaml asks for the same; a test compares.
 SCOPES = (
@@ -41,28 +42,25 @@ async def run_checks(config: Config, kv: KeyValue) -> list[CheckResult]:
     return [*results, await _check_traffic(kv)]
 
 
+async def _ask(config: Config, token: Secret, method: str) -> ApiResponse:
+    async with Client(token.get_secret_value(), config.slack_api_base_url) as client:
+        return await client.post(method)
+
+
 async def _check_token(config: Config) -> list[CheckResult]:
-    try:
-        async with Client(
-            config.slack_bot_token.get_secret_value(), config.slack_api_base_url
-        ) as client:
-            response = await client.post("auth.test")
-    except DeliverLater as later:
-        return [_bad_token(f"Slack does not answer ({later})")]
-    if not response.ok:
-        return [_bad_token(f"SLACK_BOT_TOKEN was refused ({response.error})")]
-    bot, workspace = response.data.get("user", ""), response.data.get("team", "")
-    return [
-        CheckResult("ok", "Slack token", f"works for {bot} in {workspace}"),
-        _check_scopes(response.scopes),
-    ]
-
-
-def _bad_token(problem: str) -> CheckResult:
     fix = (
         "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
     )
-    return CheckResult("failure", "Slack token", problem, fix)
+    try:
+        response = await _ask(config, config.slack_bot_token, "auth.test")
+        problem = f"SLACK_BOT_TOKEN was refused ({response.error})"
+        if response.ok:
+            detail = f"works for {response.data.get('user')} in {response.data.get('team')}"
+            token = CheckResult("ok", "Slack token", detail)
+            return [token, _check_scopes(response.scopes)]
+    except DeliverLater as later:
+        problem = f"Slack does not answer ({later})"
+    return [CheckResult("failure", "Slack token", problem, fix)]
 
 
 def _check_scopes(granted: str) -> CheckResult:
@@ -78,14 +76,10 @@ async def _check_socket(config: Config) -> CheckResult:
     """Ask for a connection without opening it."""
     name = "Slack socket"
     try:
-        async with Client(
-            config.slack_app_token.get_secret_value(), config.slack_api_base_url
-        ) as client:
-            response = await client.post("apps.connections.open")
+        response = await _ask(config, config.slack_app_token, "apps.connections.open")
     except DeliverLater as later:
-        return CheckResult(
-            "failure", name, f"Slack does not answer ({later})", "is Slack reachable from here?"
-        )
+        fix = "is Slack reachable from here?"
+        return CheckResult("failure", name, f"Slack does not answer ({later})", fix)
     if response.ok:
         return CheckResult("ok", name, "events come by Socket Mode")
     fix = "it needs the scope connections:write, and the app Socket Mode switched on"

@@ -2,38 +2,173 @@
 
 from __future__ import annotations
 
-import time
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 
-from bot.channels import STOP, Host, InboundEvent
-from bot.channels.slack import Config
-from bot.channels.slack.contents import files_of, forwarded_words, with_text
-from bot.channels.slack.formatting import mentioned_users, plain_text, without_mentions
+from bot.channels import SAY, STOP, Host, InboundEvent
+from bot.channels.slack.config import Config
+from bot.channels.slack.formatting import (
+    FEEDBACK,
+    OF_FEEDBACK,
+    escape,
+    mentioned_users,
+    plain_text,
+    without_mentions,
+)
 from bot.channels.slack.types import (
     CLIPS,
     DELETED_SUBTYPES,
     MESSAGE_SUBTYPES,
+    Action,
     Address,
+    Attachment,
     Chat,
     Command,
     Envelope,
     Event,
     File,
     Press,
+    Presser,
     SlackMessage,
+    chat_of,
+    is_conversation,
     ms,
     write_address,
 )
+from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.file_types import CANVAS, MIB, MOST_BYTES, kind_of
 from bot.safe_text.glyphs import safe_name
 from bot.texts import language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
+from toolset.shown import LONGEST_CHOICE
+
+M = TypeVar("M", bound=SlackMessage)
+
+# levels of lists and objects within each other; those of a list in a forwarded message are nine
+DEEPEST = 12
+HOLDERS = ("message", "blocks", "elements", "rows", "fields", "text")  # what people read
+UNREAD = ("actions", "context_actions")  # blocks without words
+UNREADABLE_FORWARD = "[forwarded message, not readable here]"
+
+
+def with_text(message: M) -> M:
+    """The message with a text: one whose words stand in its blocks alone gets those."""
+    if message.text or not message.blocks:
+        return message
+    return replace(message, text=_text_of_blocks(message.blocks))
+
+
+def forwarded_words(message: SlackMessage) -> list[str]:
+    """The words of each message that is forwarded, or whose link is shown, in lines that are
+    marked.
+
+    So a forwarded text is neither a decision nor a command.
+    """
+    quoted = []
+    for forward in _forwards(message):
+        text = plain_text(forward.text or _text_of_blocks(forward.message_blocks))
+        if not (text or forward.files):
+            text = UNREADABLE_FORWARD
+        quoted.append("\n".join(f"> {line}" for line in text.splitlines()))
+    return quoted
+
+
+def files_of(message: SlackMessage) -> list[File]:
+    """The message's files, and those of the messages that it forwards."""
+    forwarded = [file for forward in _forwards(message) for file in forward.files]
+    return [*(message.files), *forwarded]
+
+
+def media_of(files: list[File]) -> tuple[Media, ...]:
+    """The files that can be read. A picture needs no name, and neither does a clip that was
+    recorded for the message; a canvas has a title."""
+    media: list[Media] = []
+    for file in files:
+        if file.is_readable:
+            named = (file.title if file.mime == CANVAS else "") or file.name
+            is_nameless = kind_of(file.mime) == "image" or file.subtype in CLIPS
+            name = "" if is_nameless else safe_name(named)
+            media.append(Media(file.ref, file.mime, max(file.size, 0), name=name))
+    return tuple(media)
+
+
+def unread_files(files: list[File]) -> list[str]:
+    """For each file that cannot be read a line that says so."""
+    lines: list[str] = []
+    for file in files:
+        name = safe_name(file.name) or "without a name"
+        if file.is_too_large:
+            most = MOST_BYTES[kind_of(file.mime)] // MIB
+            lines.append(f"[attached file, larger than the {most} MB that can be read: {name}]")
+        elif not file.is_readable:
+            kind = f", {file.mimetype}" if file.mimetype else ""
+            lines.append(f"[attached file, not readable here: {name}{kind}]")
+    return lines
+
+
+def _forwards(message: SlackMessage) -> list[Attachment]:
+    return [one for one in message.attachments if one.is_share or one.is_msg_unfurl]
+
+
+def _text_of_blocks(blocks: object) -> str:
+    """The words of blocks in Slack's markup, a line for each paragraph."""
+    lines = "".join(_words(blocks, DEEPEST)).splitlines()
+    return "\n".join(filter(None, (line.strip() for line in lines)))
+
+
+def _words(part: object, levels: int) -> Iterator[str]:
+    if isinstance(part, list) and levels:
+        for one in part:
+            yield from _words(one, levels - 1)
+    if not isinstance(part, dict) or not levels or part.get("type") in UNREAD:
+        return
+    if (words := _leaf(part)) is not None:
+        yield words
+        return
+    for holder in HOLDERS:
+        yield from _words(part.get(holder), levels - 1)
+    yield "\n"
+
+
+def _leaf(part: dict[str, Any]) -> str | None:
+    """The words of a part without parts, as they stand in a message's text; None for one that has
+    some."""
+    match part:
+        case {"type": "mrkdwn" | "markdown", "text": str(text)}:
+            return text
+        case {"type": "text" | "plain_text", "text": str(text)}:
+            return escape(text)
+        case {"type": "link", "url": str(url)}:
+            return escape(f"{part['text']} ({url})" if part.get("text") else url)
+        case {"type": "user", "user_id": str(user)}:
+            return f"<@{user}>"
+        case {"type": "usergroup", "usergroup_id": str(group)}:
+            return f"<!subteam^{group}>"
+        case {"type": "channel", "channel_id": str(channel)}:
+            return f"<#{channel}>"
+        case {"type": "broadcast", "range": str(who)}:
+            return f"<!{who}>"
+        case {"type": "emoji", "name": str(name)}:
+            return f":{name}:"
+        case {"type": "color", "value": str(value)} | {"type": "date", "fallback": str(value)}:
+            return escape(value)
+    return None
+
 
 SLACKBOT = "USLACKBOT"
 NO_THREAD = "0.0"  # of a conversation in a channel in which nobody writes
+# An action, and a number that tells apart the buttons of a message, as Slack demands. The buttons
+# of a card that waits for a decision differ by their actions: a second press is the same decision.
+ACTION = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20})(#\d{1,2})?")
+VALUE = re.compile(r"\S{0,200}")
+# Who may press a button that says something, and what it says.
+SAID = re.compile(rf"([A-Z0-9]{{1,20}}):([^\n]{{1,{LONGEST_CHOICE}}})")
+FEEDBACK_VALUE = re.compile(r"([a-z_]{1,20}\.[a-z_]{1,20}) (\S{0,200})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +193,7 @@ class ReceivedEvent:
 
 
 class Reader:
-    """Turns Slack's events and commands into inbox events."""
+    """Turns Slack's events, commands and presses into inbox events."""
 
     def __init__(self, config: Config, host: Host) -> None:
         self._config = config
@@ -73,22 +208,17 @@ class Reader:
         """
         envelope = _with_texts(envelope)
         event, bot_users = envelope.event, bot_users | envelope.bots
-        if event.type == "agent_session_stopped" and event.channel and event.user:
+        if not event.channel:
+            return None
+        if event.type == "agent_session_stopped" and event.user:
             return self._read_stop(envelope, event.user)
-        if event.type == "member_joined_channel" and event.user in bot_users and event.channel:
-            return self._read_invitation(envelope, event.channel, event.inviter or "")
+        if event.type == "member_joined_channel" and event.user in bot_users:
+            return self._read_invitation(envelope, event.channel, event.inviter)
         if event.type not in ("message", "app_mention"):
             return None
-        if event.subtype == "message_changed" and event.message:
-            return self._read_edit(envelope, event.message, bot_users)
-        if event.subtype == "message_deleted":
-            return self._read_deletion(envelope, event.deleted_ts, bot_users)
-        if (
-            event.subtype in MESSAGE_SUBTYPES
-            and _is_person(event, bot_users)
-            and event.ts
-            and event.channel
-        ):
+        if event.subtype in ("message_changed", "message_deleted"):
+            return self._read_change(envelope, bot_users)
+        if event.subtype in MESSAGE_SUBTYPES and _is_person(event, bot_users) and event.ts:
             return self._read_message(envelope, event.ts, bot_users)
         return None
 
@@ -101,39 +231,85 @@ class Reader:
                 belongs.
         """
         recipient = command.channel_id if is_direct else command.user_id
-        text = self._as_command(plain_text(command.text)) or "/help"
-        message_id = Chat(command.team_id, command.channel_id).message_id(
-            command.trigger_id or new_id("command")
-        )
-        now = time.time_ns() // 1_000_000
-        message = Message(message_id, "user", (Text(text),), now, author=Author(command.user_id))
-        response_url = (
-            command.response_url if self._config.is_slack_url(command.response_url) else ""
-        )
-        address = Address(recipient, response_url=response_url, language=self._language(text))
+        text = plain_text(command.text) or "/help"
+        if text.partition(" ")[0].casefold() in self._host.tool_commands:
+            text = f"/{text}"  # people leave the slash of a tool's command out there
+        chat = Chat(command.team_id, command.channel_id)
+        message_id = chat.message_id(command.trigger_id or new_id("command"))
+        author = Author(command.user_id)
+        message = Message(message_id, "user", (Text(text),), now_ms(), author=author)
+        url = self._slack_url(command.response_url)
+        language = language_of(text, self._host.language)
+        address = Address(recipient, response_url=url, language=language)
         arrival = InboundEvent(message, write_address(address))
         if not self._config.allows(command.user_id, command.channel_id):
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
         return ReceivedEvent(Chat(command.team_id, recipient).conversation, arrival)
 
-    def _as_command(self, text: str) -> str:
-        """The text after our slash command; a tool's command gets the slash that people leave out
-        there."""
-        first = text.partition(" ")[0]
-        return f"/{text}" if first.casefold() in self._host.tool_commands else text
+    def read_press(self, action: Action, user: Presser, address: Address) -> ReceivedEvent | None:
+        """The event that a pressed button makes; None for a button that is not ours, and for people
+        who may not press it or not use the bot.
+
+        Args:
+            address: of the message with the button.
+        """
+        conversation = action.block_id.removesuffix(OF_FEEDBACK)
+        named = ACTION.fullmatch(action.action_id)
+        name, value = named[1] if named else "", action.value
+        if action.action_id == FEEDBACK and (found := FEEDBACK_VALUE.fullmatch(value)):
+            name, value = found.groups()
+        if not (name and is_conversation(conversation)):
+            return None
+        config = self._config
+        if user.id not in config.approvers and not config.allows(user.id, address.channel):
+            return None
+        where, at = write_address(address), ms(action.action_ts)
+        group = chat_of(conversation).is_group
+        if name == SAY:
+            said = SAID.fullmatch(value)
+            if not said or user.id != said[1]:
+                return None
+            # The same for all buttons of an answer.
+            message_id = f"choice:{address.channel}:{address.ts}"
+            message = Message(message_id, "user", (Text(said[2]),), at, author=user.author)
+            return ReceivedEvent(conversation, InboundEvent(message, where, group, action=SAY))
+        if not VALUE.fullmatch(value):
+            return None
+        message_id = f"{value}:{user.id}:{action.action_id}"
+        if not named or named[2]:
+            # A second press counts too, as it may take the first one back. Slack sends the same
+            # press with the same time again.
+            message_id = f"{message_id}:{action.action_ts}"
+        message = Message(message_id, "user", (), at, author=user.author)
+        event = InboundEvent(message, where, group, "action", target=value, action=name)
+        return ReceivedEvent(conversation, event)
+
+    def address_of(self, pressed: Press) -> Address:
+        """Where the answer to a press goes: below the message with the button."""
+        container, user = pressed.container, pressed.user
+        return Address(
+            container.channel_id,
+            container.message_ts,
+            container.thread_ts,
+            private_url=self._slack_url(pressed.response_url),
+            user=user.id,
+            team=user.team_id,
+        )
+
+    def _slack_url(self, url: str) -> str:
+        """The URL if it is Slack's; empty for another one."""
+        return url if self._config.is_slack_url(url) else ""
 
     def _read_stop(self, envelope: Envelope, user: str) -> ReceivedEvent | None:
         """A press of Slack's own stop button."""
         event = envelope.event
-        chat = _locate(envelope, event)
-        if not (_is_direct(event) or chat.thread) or not self._is_allowed(event, event):
+        chat = _locate(envelope)
+        at, is_direct = event.event_ts, event.channel.startswith("D")
+        if not (is_direct or chat.thread) or not self._config.allows(user, event.channel):
             return None
-        at = event.event_ts or ""
         message = Message(f"{chat.message_id(at)}:stop", "user", (), ms(at), author=Author(user))
-        return ReceivedEvent(
-            chat.conversation,
-            InboundEvent(message, group=chat.is_group, event="action", action=STOP),
-        )
+        stop = InboundEvent(message, group=chat.is_group, event="action", action=STOP)
+        return ReceivedEvent(chat.conversation, stop)
 
     def _read_invitation(
         self, envelope: Envelope, channel: str, inviter: str
@@ -143,37 +319,31 @@ class Reader:
         The greeting has a conversation of its own, so that it waits for no answer; it is given once
         for each time that the bot joins.
         """
-        event = envelope.event
-        chat, at = Chat(envelope.team, channel, NO_THREAD), event.event_ts or ""
-        if not self._config.allows_user(inviter) or not self._config.allows_channel(channel):
+        if not self._config.allows(inviter, channel):
             return None
+        team, at = envelope.team, envelope.event.event_ts
         author = Author(inviter) if inviter else None
-        message_id = Chat(chat.team, channel).message_id(f"joined:{at}")
+        message_id = Chat(team, channel).message_id(f"joined:{at}")
         message = Message(message_id, "user", (), ms(at), author=author)
-        address = write_address(Address(channel, user=inviter, team=chat.team))
-        return ReceivedEvent(
-            chat.conversation,
-            InboundEvent(message, address, group=True, event="canned", target="slack.greeting"),
-        )
+        address = write_address(Address(channel, user=inviter, team=team))
+        greeting = InboundEvent(message, address, True, "canned", "slack.greeting")
+        return ReceivedEvent(Chat(team, channel, NO_THREAD).conversation, greeting)
 
     def _read_message(
         self, envelope: Envelope, ts: str, bot_users: frozenset[str]
     ) -> ReceivedEvent | None:
-        event = envelope.event
-        chat = _locate(envelope, event)
-        is_mention = event.type == "app_mention" or bool(
-            mentioned_users(event.text or "") & bot_users
-        )
-        is_called = is_mention or not chat.is_group
+        event, chat = envelope.event, _locate(envelope)
+        is_mention = event.type == "app_mention"
+        is_called = is_mention or not chat.is_group or mentioned_users(event.text) & bot_users
         follows = bool(event.thread_ts) and self._config.slack_follow_threads
-        is_answer = self._spoken_commands.answer(plain_text(event.text or "")) is not None
+        is_answer = self._spoken_commands.answer(plain_text(event.text)) is not None
         decides = bool(event.thread_ts) and is_answer
         if not (is_called or follows or decides):
             return None
-        is_allowed = self._is_allowed(event, event)
+        is_allowed = self._config.allows(event.user, event.channel)
         if chat.is_group and not is_allowed:
             return None
-        parts = self._parts(event, bot_users, is_mention=is_mention)
+        parts = _parts(event, bot_users, is_mention=is_mention)
         arrival = self._message_event(chat, event, ts, parts)
         if not is_allowed:
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
@@ -187,130 +357,77 @@ class Reader:
     ) -> InboundEvent:
         """The message. A bare mention asks about its thread or its files, else what is empty gets a
         canned answer."""
-        message = _message(chat, event, ts, parts)
-        in_thread = event.thread_ts or (ts if chat.is_group else "")
-        language = self._language(message.text)
-        partial = event.type == "app_mention" and not event.files
-        asker = {"user": event.user or "", "team": event.team or chat.team}
-        address = write_address(
-            Address(chat.channel, ts, in_thread, language=language, partial=partial, **asker)
-        )
         group = chat.is_group
-        if parts:
-            return InboundEvent(message, address, group, indexed=group)
-        if not group:
-            return InboundEvent(message, address, group, "canned", "slack.empty")
-        if event.thread_ts or partial:
-            question = (Text(self._host.texts.get("slack.bare_mention", language)),)
-            return InboundEvent(_message(chat, event, ts, question), address, group, indexed=group)
-        return InboundEvent(message, address, group, "canned", "slack.mentioned")
-
-    def _read_edit(
-        self, envelope: Envelope, new: SlackMessage, bot_users: frozenset[str]
-    ) -> ReceivedEvent | None:
-        """An edit by a person. Slack sends the same event for link previews, replies and the bot's
-        own messages."""
-        old = envelope.event.previous_message or SlackMessage()
-        if new.subtype in DELETED_SUBTYPES:
-            return self._read_deletion(envelope, new.ts, bot_users)
-        ts = new.ts or old.ts
-        if (
-            not ts
-            or new.text == old.text
-            or new.subtype not in MESSAGE_SUBTYPES
-            or not self._is_relevant(envelope.event, new, bot_users)
-        ):
-            return None
-        parts = self._parts(
-            new, bot_users, is_mention=bool(mentioned_users(new.text or "") & bot_users)
+        partial = event.type == "app_mention" and not event.files
+        message = _message(chat, event, ts, parts)
+        language = language_of(message.text, self._host.language)
+        address = Address(
+            chat.channel,
+            ts,
+            event.thread_ts or (ts if group else ""),
+            language=language,
+            partial=partial,
+            user=event.user,
+            team=event.team or chat.team,
         )
-        return self._changed_event(envelope, parts, new, old=old, ts=ts, bot_users=bot_users)
+        asks_bare = group and not parts and bool(event.thread_ts or partial)
+        if asks_bare:
+            question = Text(self._host.texts.get("slack.bare_mention", language))
+            message = replace(message, parts=(question,))
+        arrival = InboundEvent(message, write_address(address), group)
+        if parts or asks_bare:
+            return replace(arrival, indexed=True) if group else arrival
+        return replace(
+            arrival, event="canned", target="slack.mentioned" if group else "slack.empty"
+        )
 
-    def _read_deletion(
-        self, envelope: Envelope, deleted_ts: str | None, bot_users: frozenset[str]
-    ) -> ReceivedEvent | None:
-        """A deletion. As Slack documents it, it names the channel and the message's time, and
-        nothing else."""
+    def _read_change(self, envelope: Envelope, bot_users: frozenset[str]) -> ReceivedEvent | None:
+        """An edit by a person, or a deletion.
+
+        Slack sends edits for link previews, replies and the bot's own messages too. A deletion, as
+        Slack documents it, names the channel and the message's time, and nothing else.
+        """
         event, old = envelope.event, envelope.event.previous_message
-        ts = (old.ts if old else None) or deleted_ts
-        if not ts or not event.channel or (old and not self._is_relevant(event, old, bot_users)):
+        before, now = old or SlackMessage(), event.message or SlackMessage()
+        is_deletion = event.subtype == "message_deleted" or now.subtype in DELETED_SUBTYPES
+        if is_deletion:
+            ts, now = before.ts or event.deleted_ts or now.ts, before
+        else:
+            ts = now.ts or before.ts
+            if now.text == before.text or now.subtype not in MESSAGE_SUBTYPES:
+                return None
+        is_relevant = _is_person(now, bot_users) and self._config.allows(now.user, event.channel)
+        if not ts or not (is_relevant or (is_deletion and old is None)):
             return None
-        known = old or SlackMessage()
-        return self._changed_event(envelope, (), known, old=known, ts=ts, bot_users=bot_users)
-
-    def _changed_event(
-        self,
-        envelope: Envelope,
-        parts: tuple[Part, ...],
-        new: SlackMessage,
-        old: SlackMessage,
-        ts: str,
-        bot_users: frozenset[str],
-    ) -> ReceivedEvent:
-        event = envelope.event
-        in_thread = new.thread_ts or old.thread_ts or ""
-        chat = _locate(envelope, event, in_thread or ts)
-        concerns_us = bool(mentioned_users(f"{new.text} {old.text}") & bot_users)
-        message = _message(chat, new, event.event_ts or event.ts or f"{ts}:changed", parts)
+        parts = () if is_deletion else _parts(now, bot_users)
+        in_thread = now.thread_ts or before.thread_ts
+        chat = _locate(envelope, in_thread or ts)
+        message = _message(chat, now, event.event_ts or event.ts or f"{ts}:changed", parts)
         # What was shown of the answer is looked for there; a 1:1 is one conversation, but its
         # threads are not.
         thread = in_thread or chat.thread
-        is_located = bool(thread) or event.previous_message is not None
+        is_located = thread or old is not None
         address = write_address(Address(chat.channel, ts, thread)) if is_located else ""
-        arrival = InboundEvent(
-            message,
-            address,
-            chat.is_group,
-            "edited" if parts else "unsent",
-            chat.message_id(ts),
-        )
-        names_no_thread = chat.is_group and not in_thread and event.previous_message is None
-        if_participating = chat.is_group and not concerns_us
+        kind: Literal["edited", "unsent"] = "edited" if parts else "unsent"
+        concerns_us = mentioned_users(f"{now.text} {before.text}") & bot_users
         return ReceivedEvent(
-            chat.conversation, arrival, if_participating, names_no_thread=names_no_thread
+            chat.conversation,
+            InboundEvent(message, address, chat.is_group, kind, chat.message_id(ts)),
+            if_participating=chat.is_group and not concerns_us,
+            names_no_thread=chat.is_group and not in_thread and old is None,
         )
 
-    def _parts(
-        self, posted: SlackMessage, bot_users: frozenset[str], *, is_mention: bool
-    ) -> tuple[Part, ...]:
-        text = posted.text or ""
-        if is_mention:
-            text = without_mentions(text, mentioned_users(text) & bot_users)
-        files = files_of(posted)
-        unread = [_unreadable_file(file) for file in files if not file.is_readable]
-        content = "\n\n".join(filter(None, (plain_text(text), *forwarded_words(posted), *unread)))
-        return ((Text(content),) if content else ()) + media_of(files)
 
-    def _is_relevant(self, event: Event, posted: SlackMessage, bot_users: frozenset[str]) -> bool:
-        return (
-            bool(event.channel)
-            and _is_person(posted, bot_users)
-            and self._is_allowed(event, posted)
-        )
-
-    def _is_allowed(self, event: Event, posted: SlackMessage) -> bool:
-        """Whether the settings allow this user and this channel."""
-        return self._config.allows_user(posted.user or "") and (
-            _is_direct(event) or self._config.allows_channel(event.channel or "")
-        )
-
-    def _language(self, text: str) -> str:
-        return language_of(text, self._host.language)
-
-
-def press_address(pressed: Press, config: Config) -> Address:
-    """Where the answer to a press goes: below the message with the button."""
-    container, user, url = pressed.container, pressed.user, pressed.response_url
-    if not config.is_slack_url(url):
-        url = ""
-    return Address(
-        container.channel_id,
-        container.message_ts,
-        container.thread_ts or "",
-        private_url=url,
-        user=user.id,
-        team=user.team_id or "",
-    )
+def _parts(
+    posted: SlackMessage, bot_users: frozenset[str], *, is_mention: bool = False
+) -> tuple[Part, ...]:
+    text, mentioned = posted.text, mentioned_users(posted.text) & bot_users
+    if mentioned or is_mention:
+        text = without_mentions(text, mentioned)
+    files = files_of(posted)
+    said = (plain_text(text), *forwarded_words(posted), *unread_files(files))
+    content = "\n\n".join(filter(None, said))
+    return ((Text(content),) if content else ()) + media_of(files)
 
 
 def _with_texts(envelope: Envelope) -> Envelope:
@@ -325,50 +442,16 @@ def _with_texts(envelope: Envelope) -> Envelope:
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:
     """Whether the author is a person, neither this bot nor another one."""
-    return (
-        bool(posted.user)
-        and posted.user not in bot_users | {SLACKBOT}
-        and not posted.bot_id
-        and not posted.app_id
-    )
-
-
-def media_of(files: list[File]) -> tuple[Media, ...]:
-    """The files that can be read."""
-    return tuple(
-        Media(file.ref, file.mime, max(file.size or 0, 0), name=_name(file))
-        for file in files
-        if file.is_readable
-    )
-
-
-def _name(file: File) -> str:
-    """The name; a picture and a clip that was recorded for the message need none, a canvas has a
-    title."""
-    if kind_of(file.mime) == "image" or file.subtype in CLIPS:
-        return ""
-    return safe_name((file.title if file.mime == CANVAS else None) or file.name or "")
-
-
-def _unreadable_file(file: File) -> str:
-    name = safe_name(file.name or "") or "without a name"
-    if file.is_too_large:
-        most = MOST_BYTES[kind_of(file.mime)] // MIB
-        return f"[attached file, larger than the {most} MB that can be read: {name}]"
-    kind = f", {file.mimetype}" if file.mimetype else ""
-    return f"[attached file, not readable here: {name}{kind}]"
+    is_bot = posted.bot_id or posted.app_id or posted.user in bot_users | {SLACKBOT}
+    return bool(posted.user) and not is_bot
 
 
 def _message(chat: Chat, posted: SlackMessage, ts: str, parts: tuple[Part, ...]) -> Message:
-    return Message(chat.message_id(ts), "user", parts, ms(ts), author=Author(posted.user or ""))
+    return Message(chat.message_id(ts), "user", parts, ms(ts), author=Author(posted.user))
 
 
-def _locate(envelope: Envelope, event: Event, thread: str = "") -> Chat:
-    thread = "" if _is_direct(event) else thread or event.thread_ts or event.ts or ""
-    return Chat(envelope.team, event.channel or "", thread)
-
-
-def _is_direct(event: Event) -> bool:
-    """Whether the channel is a 1:1. A mention may lack ``channel_type``; the ids of 1:1 channels
-    begin with D."""
-    return event.channel_type == "im" or (event.channel or "").startswith("D")
+def _locate(envelope: Envelope, thread: str = "") -> Chat:
+    event = envelope.event
+    is_direct = event.channel.startswith("D")
+    thread = "" if is_direct else thread or event.thread_ts or event.ts
+    return Chat(envelope.team, event.channel, thread)

@@ -1,40 +1,57 @@
-"""The webhook: signature over the raw body, JSON or a form, then Bolt. The event is stored before
-the 200."""
+"""What Slack sends: by a webhook, with a signature over the raw body, or by Socket Mode. It is
+stored before Slack gets its answer."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import parse_qsl
 
-from slack_bolt.app.async_app import AsyncApp
+import structlog
+from slack_sdk.errors import SlackApiError
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.socket_mode.response import SocketModeResponse
+from slack_sdk.web.async_client import AsyncWebClient
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
-from bot.channels.slack.transport import dispatch
+from bot.channels import Listens
+from bot.channels.slack.config import Config, Timing
 from bot.channels.traffic import TrafficRecorder
-from bot.errors import BadInput
+from bot.errors import BadInput, StoreUnavailable
 from bot.http import read_body
+from bot.tasks import run_beside
 from toolset.web.decoding import decode_json
+
+log = structlog.stdlib.get_logger(__name__)
 
 PATH = "/webhooks/slack"
 MAX_BODY = 1024 * 1024
 FRESH_S = 300
+CALL_S = 10
 FORMS = ("payload", "command", "ssl_check")  # one of them is in every form Slack sends
+
+Payload = dict[str, Any]
+Receive = Callable[[Payload], Awaitable[Payload]]  # returns what Slack is answered
 
 
 class WebhookReceiver:
     """The webhook endpoint.
 
     Args:
-        app: passes payloads to their listeners.
+        receive: takes an event, an interaction or a command.
     """
 
-    def __init__(self, app: AsyncApp, secret: str, traffic: TrafficRecorder) -> None:
-        self._app = app
+    def __init__(self, receive: Receive, secret: str, traffic: TrafficRecorder) -> None:
+        self._receive = receive
         self._secret = secret
         self._traffic = traffic
 
@@ -51,27 +68,33 @@ class WebhookReceiver:
             payload = read_payload(body)
         except BadInput:
             return Response(status_code=400)
-        response = await dispatch(self._app, payload)
-        return Response(response.body, response.status, response.first_headers_without_set_cookie())
+        status, answer = await _answer(self._receive, payload)
+        return JSONResponse(answer) if answer else Response(status_code=status)
+
+
+async def _answer(receive: Receive, payload: Payload) -> tuple[int, Payload]:
+    """The status and the body of the answer; Slack sends what gets none of 200 again."""
+    try:
+        return 200, await receive(payload)
+    except StoreUnavailable:
+        return 503, {}
+    except Exception as error:
+        log.error("webhook.event_failed", exc_info=error)
+        return 500, {}
 
 
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes, now_s: float) -> bool:
     """Whether Slack signed this body within the last five minutes."""
     timestamp = headers.get("x-slack-request-timestamp", "")
-    if not (
-        timestamp.isascii()
-        and timestamp.isdecimal()
-        and abs(now_s - int(timestamp[:20])) <= FRESH_S
-    ):
+    if not timestamp.isdecimal() or abs(now_s - int(timestamp[:20])) > FRESH_S:
         return False
-    expected = hmac.new(
-        secret.encode(), b"v0:%b:%b" % (timestamp.encode(), body), hashlib.sha256
-    ).hexdigest()
+    signed = b"v0:%b:%b" % (timestamp.encode(), body)
+    expected = f"v0={hmac.digest(secret.encode(), signed, hashlib.sha256).hex()}"
     given = headers.get("x-slack-signature", "")
-    return hmac.compare_digest(f"v0={expected}".encode(), given.encode("utf-8", "replace"))
+    return hmac.compare_digest(expected.encode(), given.encode("utf-8", "replace"))
 
 
-def read_payload(body: bytes) -> dict[str, Any]:
+def read_payload(body: bytes) -> Payload:
     """An event, an interaction or a command.
 
     Raises:
@@ -92,3 +115,68 @@ def _read_form(text: str) -> object:
     if not fields.keys() & FORMS:
         raise BadInput("not a form of Slack's")
     return decode_json(fields["payload"]) if "payload" in fields else fields
+
+
+class SocketMode(SocketModeClient):
+    """The SDK's client, with a URL that expires: the SDK would retry an expired URL for ever. Each
+    envelope is acknowledged once it is stored; Slack sends it again if it is not."""
+
+    _address: str | None = None
+    _address_until = 0.0
+
+    def __init__(self, receive: Receive, config: Config, timing: Timing) -> None:
+        logger = logging.getLogger("bot.channels.slack.sdk")
+        logger.disabled = True  # the SDK logs bodies and tickets
+        self._receive = receive
+        self._ticket_s = timing.ticket_s
+        web = AsyncWebClient(
+            base_url=config.slack_api_base_url, logger=logger, retry_handlers=[], timeout=CALL_S
+        )
+        token = config.slack_app_token.get_secret_value()
+        super().__init__(token, logger, web, ping_interval=timing.ping_s)
+        self.socket_mode_request_listeners.append(self.handle)
+
+    @property  # type: ignore[override]  # the SDK has no URL at first, either
+    def wss_uri(self) -> str | None:
+        return self._address if time.monotonic() < self._address_until else None
+
+    @wss_uri.setter
+    def wss_uri(self, address: str | None) -> None:
+        self._address, self._address_until = address, time.monotonic() + self._ticket_s
+
+    async def issue_new_wss_url(self) -> str:
+        try:
+            return await super().issue_new_wss_url()
+        except SlackApiError as error:
+            log.error("slack.socket_refused", cause=str(error.response.get("error")))
+            raise
+
+    async def connect(self) -> None:
+        await super().connect()  # type: ignore[no-untyped-call]  # not annotated by the SDK
+        if not self.closed:
+            log.info("slack.socket_connected")
+
+    async def handle(self, _: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+        """Handle one envelope."""
+        status, answer = await _answer(self._receive, request.payload)
+        if status == 200:
+            response = SocketModeResponse(request.envelope_id, answer or None)
+            await self.send_socket_mode_response(response)
+
+
+def open_socket(
+    receive: Receive, config: Config, timing: Timing, listens: Listens
+) -> AbstractAsyncContextManager[None]:
+    """Receive by Socket Mode, while the context is open and ``listens`` allows it."""
+    return run_beside(_connect(receive, config, timing, listens))
+
+
+async def _connect(receive: Receive, config: Config, timing: Timing, listens: Listens) -> None:
+    async with listens():
+        client = SocketMode(receive, config, timing)
+        try:
+            await client.connect()
+            await asyncio.Event().wait()
+        finally:
+            # not annotated by the SDK
+            await client.close()  # type: ignore[no-untyped-call]

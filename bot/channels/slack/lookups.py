@@ -1,50 +1,216 @@
-"""Lookups in Slack's API: people, earlier messages of a thread, files that a mention lacks, the
-bot's own ids."""
+"""Lookups in Slack's API: people, user groups, 1:1 channels, the bot itself; before a turn also the
+earlier messages of a thread, and files that a mention lacks."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from itertools import chain
 from typing import TypeVar
 
 import structlog
-from msgspec import DecodeError
+from msgspec import Struct
 from msgspec.json import Decoder
 from msgspec.structs import replace
 
-from bot.channels import InboundEvent, KeyValue
+from bot.channels import Host, InboundEvent
 from bot.channels.slack.client import Client
-from bot.channels.slack.contents import files_of, with_text
-from bot.channels.slack.events import media_of
-from bot.channels.slack.formatting import mentioned_groups, mentioned_users, plain_text, with_names
-from bot.channels.slack.groups import Groups
-from bot.channels.slack.messages import EVENT_TYPE
-from bot.channels.slack.tasks import Timing
-from bot.channels.slack.types import (
-    Address,
-    Chat,
-    Profile,
-    SlackMessage,
-    User,
-    chat_of,
-    read,
-    read_address,
-)
+from bot.channels.slack.config import Timing
+from bot.channels.slack.events import files_of, media_of, with_text
+from bot.channels.slack.formatting import GROUP, mentioned_users, plain_text, with_names
+from bot.channels.slack.messages import delivery_id_of
+from bot.channels.slack.types import Address, SlackMessage, User, chat_of, read, read_address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.glyphs import json_line, safe_name
-from bot.texts import LANGUAGES, Texts, preferred_language
-from bot.transcript import Author, Media, Part, Quote, Text, encode
+from bot.tasks import run_beside
+from bot.texts import LANGUAGES, preferred_language
+from bot.transcript import UNREADABLE, Author, Media, Part, Quote, Text, encode
 from toolset.web.json_values import as_object
+
+HOUR_S = 3_600
+DAY_S = 86_400
+UNKNOWN_S = 600  # before an unknown user is looked up again
+MOST_GROUPS = 1_000  # that are kept
+LOOKUP_S = 0.8  # for each lookup before Slack gets its answer, which it awaits for three seconds
+
+_decode_author = Decoder(Author).decode
+_decode_handles = Decoder(dict[str, str]).decode
+
+
+class UserGroup(Struct, frozen=True):
+    """A user group, as usergroups.list returns it."""
+
+    id: str
+    handle: str = ""
+
+
+class People:
+    """Looks up users, user groups and 1:1 channels. An unknown user is a person without a name.
+
+    Slack sends events of a ``D…`` channel only if the bot is in it. So what was stored is a 1:1
+    with the bot, and of another channel that is taken for granted only after its next event: others
+    are between two people, and a slash command names any.
+    """
+
+    def __init__(self, client: Client, host: Host) -> None:
+        self._client = client
+        self._host = host
+
+    def prefetch(self, user: str) -> None:
+        """Read the stored profile of a user."""
+        self._host.kv.prefetch(_profile_key(user))
+
+    async def find(self, users: Iterable[str]) -> dict[str, Author]:
+        """Everybody's name, language and time zone, by user id. Never raises."""
+        wanted = sorted(set(users))
+        found = await asyncio.gather(*(self._look_up(user) for user in wanted))
+        return dict(zip(wanted, found, strict=True))
+
+    async def find_language(self, user: str) -> str:
+        """The language for sentences to one person; that of the settings where their profile names
+        none that the texts have. Never raises."""
+        person = await self._look_up(user) if user else Author("")
+        return preferred_language(person.locale, self._host.language)
+
+    async def find_soon(self, user: str) -> Author:
+        """A person; without name and language where Slack does not answer in time. Never raises."""
+        try:
+            async with asyncio.timeout(LOOKUP_S):
+                return await self._look_up(user)
+        except TimeoutError:
+            return Author(user)
+
+    async def find_groups(self, team: str) -> dict[str, str]:
+        """The handles of a workspace's user groups by id; empty where they cannot be read, for
+        which the app needs the scope usergroups:read. Never raises."""
+        key = f"slack:groups:{team}"
+        with suppress(StoreUnavailable, *UNREADABLE):
+            if (known := await self._host.kv.get(key)) is not None:
+                return _decode_handles(known)
+        try:
+            response = await self._client.get("usergroups.list")
+        except DeliverLater:
+            return {}
+        groups = read(response.data.get("usergroups"), list[UserGroup]) or []
+        names = [(group.id, safe_name(group.handle)) for group in groups[:MOST_GROUPS]]
+        handles = {id: name for id, name in names if name}
+        if not response.retry_after:
+            self._host.kv.set_later(key, encode(handles), HOUR_S)
+        return handles
+
+    def note_direct(self, user: str, channel: str) -> None:
+        """Store a person's 1:1 with the process's next request."""
+        lifetime_s = (self._host.days + 1) * DAY_S  # longer than the history of what was said there
+        self._host.kv.set_later(_direct_key(user), channel.encode(), lifetime_s)
+
+    async def is_direct(self, user: str, channel: str) -> bool:
+        """Whether a channel is the person's 1:1 with the bot; false as long as no event has named
+        that.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+        if not channel.startswith("D"):
+            return False
+        return await self._host.priority_kv.get(_direct_key(user)) == channel.encode()
+
+    async def find_direct(self, user: str) -> str:
+        """The person's 1:1; the person's own id, to which Slack delivers too, where it cannot be
+        found out in time.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+        if known := await self._host.priority_kv.get(_direct_key(user)):
+            return known.decode()
+        try:
+            async with asyncio.timeout(LOOKUP_S):
+                response = await self._client.post("conversations.open", users=user)
+        except (DeliverLater, TimeoutError):
+            return user
+        direct = str(as_object(response.data.get("channel")).get("id") or "")
+        if direct:
+            self.note_direct(user, direct)
+        return direct or user
+
+    async def _look_up(self, user: str) -> Author:
+        key = _profile_key(user)
+        with suppress(StoreUnavailable, *UNREADABLE):
+            if (known := await self._host.kv.get(key)) is not None:
+                return _decode_author(known)
+        try:
+            response = await self._client.get("users.info", user=user, include_locale=1)
+        except DeliverLater:
+            return Author(user)
+        author = _author(user, response.data.get("user"))
+        if not response.retry_after:
+            lifetime_s = DAY_S if response.ok else UNKNOWN_S
+            self._host.kv.set_later(key, encode(author), lifetime_s)
+        return author
+
+
+def _profile_key(user: str) -> str:
+    return f"profile:slack:{user}"
+
+
+def _direct_key(user: str) -> str:
+    return f"direct:slack:{user}"
+
+
+def _author(user_id: str, data: object) -> Author:
+    user = read(data, User)
+    if user is None:
+        return Author(user_id)
+    name = user.profile.display_name or user.profile.real_name or user.name
+    return Author(user_id, name, user.locale, user.tz)
+
+
+class Identity:
+    """The bot's ids; empty until Slack has sent them."""
+
+    def __init__(self, client: Client, timing: Timing) -> None:
+        self._client = client
+        self._timing = timing
+        self.user = ""
+        self.bot = ""
+
+    @property
+    def users(self) -> frozenset[str]:
+        """The user ids that are the bot's own."""
+        return frozenset({self.user} - {""})
+
+    def is_ours(self, user: str | None, bot: str | None) -> bool:
+        """Whether a message is the bot's own; false while the ids are unknown."""
+        return bool((user and user == self.user) or (bot and bot == self.bot))
+
+    def learn(self) -> AbstractAsyncContextManager[None]:
+        """Ask until Slack answers, while the context is open."""
+        return run_beside(self._learn())
+
+    async def _learn(self) -> None:
+        while True:
+            try:
+                response = await self._client.post("auth.test")
+            except DeliverLater as later:
+                log.warning("slack.identity_unknown", cause=str(later))
+                await asyncio.sleep(self._timing.again_s)
+                continue
+            if not response.ok:
+                log.error("slack.token_refused", cause=response.error)
+                await asyncio.sleep(response.retry_after or self._timing.refused_s)
+                continue
+            self.user = str(response.data.get("user_id", ""))
+            self.bot = str(response.data.get("bot_id", ""))
+            return
+
 
 log = structlog.stdlib.get_logger(__name__)
 
 Found = TypeVar("Found")
 
-DAY_S = 86_400
-UNKNOWN_S = 600  # before an unknown user is looked up again
+PARTICIPATION_S = 90 * 86_400
 KEPT = 50  # messages
 PAGE = 200
 PAGES = 5
@@ -72,93 +238,118 @@ class Enricher:
         self,
         client: Client,
         people: People,
-        groups: Groups,
         identity: Identity,
-        texts: Texts,
+        host: Host,
         lookup_timeout_s: float,
     ) -> None:
         self._client = client
-        self._bare_mentions = {
-            language: Text(texts.get("slack.bare_mention", language)) for language in LANGUAGES
-        }
         self._people = people
-        self._groups = groups
         self._identity = identity
+        self._host = host
         self._lookup_timeout_s = lookup_timeout_s
+        self._bare_mentions = {
+            language: Text(host.texts.get("slack.bare_mention", language)) for language in LANGUAGES
+        }
+
+    def prefetch(self, conversation: str, author: str) -> None:
+        """Read the author's profile, and whether the bot takes part in the conversation."""
+        self._people.prefetch(author)
+        if chat_of(conversation).is_group:
+            self._host.kv.prefetch(_participation_key(conversation))
+
+    async def takes_part(self, conversation: str) -> bool:
+        """Whether the bot takes part in a conversation of several people.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+        return await self._host.priority_kv.get(_participation_key(conversation)) is not None
+
+    async def find_conversation(self, message_id: str) -> str:
+        """The conversation of a message, or the one that quotes it; empty for an unknown one.
+
+        Raises:
+            StoreUnavailable: it cannot be read.
+        """
+        if found := await self._host.find_conversation(message_id):
+            return found
+        return (await self._host.priority_kv.get(_quoted_key(message_id)) or b"").decode()
 
     async def enrich(
         self, conversation: str, arrivals: Sequence[InboundEvent], *, is_new: bool
     ) -> list[InboundEvent]:
         """The enriched events; the first quotes each of the thread's earlier messages."""
-        team = chat_of(conversation).team
+        chat, first = chat_of(conversation), arrivals[0].message.id
+        # After /reset the bot must not read the thread's earlier messages again.
+        is_new = await self._record_participation(conversation, first) == first and is_new
         addresses = [read_address(arrival.address) for arrival in arrivals]
         messages = await self._read_thread(addresses, is_new=is_new)
-        quoted = await asyncio.gather(*(self._read_quoted(address) for address in addresses))
-        with_files = [_with_files(arrival, messages) for arrival in arrivals]
-        ids = {arrival.author_id for arrival in arrivals}
-        ids |= {user for arrival in arrivals for user in mentioned_users(arrival.message.text)}
-        first = addresses[0].ts
+        quoted: dict[Address, list[SlackMessage]] = {}
+        for address in addresses:
+            if address.quoted_thread:
+                channel, thread = address.quoted_channel, address.quoted_thread
+                quoted[address] = await self._read(channel, thread)
         before: list[SlackMessage] = []
-        for message in messages:
-            if is_new and (message.ts or "") < first and not self._is_ours(message):
-                before.append(message)
-        shown = [*before, *chain.from_iterable(filter(None, quoted))]
-        ids |= _people_in(shown)
+        for posted in messages:
+            is_earlier = is_new and posted.ts < addresses[0].ts
+            is_ours = delivery_id_of(posted.metadata) or self._identity.is_ours(
+                posted.user, posted.bot_id
+            )
+            if is_earlier and not is_ours:
+                before.append(posted)
+        shown = [*before, *chain.from_iterable(quoted.values())]
+        texts = [arrival.message.text for arrival in arrivals]
+        texts += [posted.text for posted in shown]
+        ids = {arrival.author_id for arrival in arrivals}.union(*map(mentioned_users, texts))
+        ids |= {posted.user for posted in shown if posted.user and not posted.bot_id}
         people = await self._in_time(self._people.find(ids), {})
         names = {user: name for user, person in people.items() if (name := safe_name(person.name))}
-        texts = [arrival.message.text for arrival in arrivals]
-        texts += [message.text or "" for message in shown]
-        names |= await self._find_groups(team, texts)
+        if any(map(GROUP.search, texts)):
+            names |= await self._in_time(self._people.find_groups(chat.team), {})
         enriched: list[InboundEvent] = []
-        for arrival, thread in zip(with_files, quoted, strict=True):
-            authored = self._spoken(_with_author(arrival, people, names))
-            enriched.append(_with_quoted(authored, thread, names))
+        for arrival, address in zip(arrivals, addresses, strict=True):
+            author = people.get(arrival.author_id, arrival.message.author)
+            parts = self._parts(arrival, author, names)
+            if address.partial and not any(isinstance(part, Media) for part in parts):
+                own = [posted for posted in messages if posted.ts == address.ts]
+                parts += media_of(files_of(own[0])) if own else ()
+            if address in quoted:
+                quotation = render_thread(quoted[address], names) or UNREADABLE_THREAD
+                parts.insert(0, Text(f"{quotation}\n\n"))
+            message = replace(arrival.message, parts=tuple(parts), author=author)
+            enriched.append(replace(arrival, message=message))
         if before:
-            enriched[0] = _with_earlier(enriched[0], chat_of(conversation), before, names)
+            enriched[0] = self._with_earlier(enriched[0], conversation, before, names)
         return enriched
 
-    def _spoken(self, arrival: InboundEvent) -> InboundEvent:
-        """The event; a bare mention's question, whose words are ours, in the language of its
-        author's profile."""
-        message = arrival.message
-        profile = preferred_language(message.author.locale, "") if message.author else ""
-        if not (profile and message.parts):
-            return arrival
-        if message.parts[0] not in self._bare_mentions.values():
-            return arrival
-        parts = (self._bare_mentions[profile], *message.parts[1:])
-        return replace(arrival, message=replace(message, parts=parts))
+    def _parts(
+        self, arrival: InboundEvent, author: Author | None, names: Mapping[str, str]
+    ) -> list[Part]:
+        """The parts with names for ids; of a bare mention the question, whose words are ours, in
+        the language of its author's profile."""
+        parts: list[Part] = []
+        for part in arrival.message.parts:
+            named = Text(with_names(part.text, names)) if isinstance(part, Text) else part
+            parts.append(named)
+        profile = preferred_language(author.locale, "") if author else ""
+        if profile and parts and parts[0] in self._bare_mentions.values():
+            parts[0] = self._bare_mentions[profile]
+        return parts
 
     async def _read_thread(
         self, addresses: Sequence[Address], *, is_new: bool
     ) -> list[SlackMessage]:
         """The thread's messages up to the newest event, if they are needed."""
-        newest = addresses[-1]
-        called_in = (
-            is_new
-            and newest.thread
-            and addresses[0].ts != newest.thread
-            and not newest.channel.startswith("D")
-        )
-        if not newest.thread or not (called_in or any(address.partial for address in addresses)):
+        first, newest = addresses[0], addresses[-1]
+        is_direct = newest.channel.startswith("D")
+        is_called_in = is_new and first.ts != newest.thread and not is_direct
+        lacks_files = any(address.partial for address in addresses)
+        if not newest.thread or not (is_called_in or lacks_files):
             return []
         return await self._read(newest.channel, newest.thread, newest.ts)
 
-    async def _read_quoted(self, address: Address) -> list[SlackMessage] | None:
-        """The thread that a message is about; None if it is about none, empty if it cannot be
-        read."""
-        if not address.quoted_thread:
-            return None
-        return await self._read(address.quoted_channel, address.quoted_thread)
-
     async def _read(self, channel: str, thread: str, until: str = "") -> list[SlackMessage]:
         return await self._in_time(read_thread(self._client, channel, thread, until), [])
-
-    async def _find_groups(self, team: str, texts: Sequence[str]) -> dict[str, str]:
-        """The handles of the groups that the texts mention, if any does."""
-        if not any(mentioned_groups(text) for text in texts):
-            return {}
-        return await self._in_time(self._groups.find(team), {})
 
     async def _in_time(self, lookup: Awaitable[Found], otherwise: Found) -> Found:
         """What is found, or something else where Slack does not answer in time."""
@@ -168,162 +359,56 @@ class Enricher:
         except (DeliverLater, TimeoutError):
             return otherwise
 
-    def _is_ours(self, message: SlackMessage) -> bool:
-        is_delivery = message.metadata is not None and message.metadata.event_type == EVENT_TYPE
-        return is_delivery or self._identity.is_ours(message.user, message.bot_id)
+    async def _record_participation(self, conversation: str, message_id: str) -> str:
+        """Store that the bot takes part in a conversation: edits, and messages without a mention,
+        count there.
 
-
-def _people_in(messages: Sequence[SlackMessage]) -> set[str]:
-    """The ids of the people, not bots, who wrote the messages, and of those the messages
-    mention."""
-    speakers = {message.user for message in messages if message.user and not message.bot_id}
-    return speakers.union(*(mentioned_users(message.text or "") for message in messages))
-
-
-def _with_files(arrival: InboundEvent, messages: Sequence[SlackMessage]) -> InboundEvent:
-    """The event with the files of its message in the thread, which a mention lacks."""
-    address = read_address(arrival.address)
-    message = arrival.message
-    if not address.partial or any(isinstance(part, Media) for part in message.parts):
-        return arrival
-    files = next((files_of(posted) for posted in messages if posted.ts == address.ts), [])
-    return replace(arrival, message=replace(message, parts=(*message.parts, *media_of(files))))
-
-
-def _with_quoted(
-    arrival: InboundEvent, thread: list[SlackMessage] | None, names: Mapping[str, str]
-) -> InboundEvent:
-    """The event with the thread that it is about before its words."""
-    if thread is None:
-        return arrival
-    quotation = render_thread(thread, names) or UNREADABLE_THREAD
-    parts = (Text(f"{quotation}\n\n"), *arrival.message.parts)
-    return replace(arrival, message=replace(arrival.message, parts=parts))
-
-
-def _with_author(
-    arrival: InboundEvent, people: dict[str, Author], names: dict[str, str]
-) -> InboundEvent:
-    message = arrival.message
-    parts = tuple(_with_names(part, names) for part in message.parts)
-    author = people.get(arrival.author_id, message.author)
-    return replace(arrival, message=replace(message, parts=parts, author=author))
-
-
-def _with_names(part: Part, names: dict[str, str]) -> Part:
-    return Text(with_names(part.text, names)) if isinstance(part, Text) else part
-
-
-def _with_earlier(
-    first: InboundEvent, chat: Chat, messages: Sequence[SlackMessage], names: Mapping[str, str]
-) -> InboundEvent:
-    """The event with a quote of each earlier message, so that edits, deletions and ``/forget me``
-    reach each."""
-    quotes = tuple(
-        _earlier_quote(chat, message, text, names)
-        for message, text in _newest_words(messages, names)
-    )
-    return replace(first, message=replace(first.message, quotes=quotes))
-
-
-def _earlier_quote(chat: Chat, message: SlackMessage, text: str, names: Mapping[str, str]) -> Quote:
-    line = EARLIER.format(name=_speaker(message, names), text=json_line(text, MESSAGE_CAP))
-    author_id = "" if message.bot_id else message.user or ""
-    return Quote(chat.message_id(message.ts or ""), line, author_id)
-
-
-_decode = Decoder(Author).decode
-
-
-class People:
-    """Looks users up. An unknown user is a person without a name.
-
-    Args:
-        language: of people whose profile names none that the texts have.
-    """
-
-    def __init__(self, client: Client, kv: KeyValue, language: str) -> None:
-        self._client = client
-        self._kv = kv
-        self._language = language
-
-    def prefetch(self, user: str) -> None:
-        """Read the stored profile of a user."""
-        self._kv.prefetch(_key(user))
-
-    async def find(self, users: Iterable[str]) -> dict[str, Author]:
-        """Everybody's name, language and time zone, by user id. Never raises."""
-        wanted = sorted(set(users))
-        found = await asyncio.gather(*(self._look_up(user) for user in wanted))
-        return dict(zip(wanted, found, strict=True))
-
-    async def find_language(self, user: str) -> str:
-        """The language for sentences to one person. Never raises."""
-        person = await self._look_up(user) if user else Author("")
-        return preferred_language(person.locale, self._language)
-
-    async def _look_up(self, user: str) -> Author:
-        key = _key(user)
-        with suppress(StoreUnavailable, DecodeError):
-            if (known := await self._kv.get(key)) is not None:
-                return _decode(known)
+        Returns:
+            The id of the message with which that began.
+        """
+        if not chat_of(conversation).is_group:  # everything counts there
+            return message_id
+        key, kv = _participation_key(conversation), self._host.kv
         try:
-            response = await self._client.get("users.info", user=user, include_locale=True)
-        except DeliverLater:
-            return Author(user)
-        author = _author(user, response.data.get("user"))
-        if not response.retry_after:
-            self._kv.set_later(key, encode(author), DAY_S if response.ok else UNKNOWN_S)
-        return author
+            if (since := await kv.get(key)) is None:
+                since = message_id.encode()
+                await kv.set(key, since, PARTICIPATION_S)
+            else:
+                kv.set_later(key, since, PARTICIPATION_S)
+        except StoreUnavailable:
+            log.warning("slack.thread_not_stored")
+            return message_id
+        return since.decode()
+
+    def _with_earlier(
+        self,
+        arrival: InboundEvent,
+        conversation: str,
+        messages: Sequence[SlackMessage],
+        names: Mapping[str, str],
+    ) -> InboundEvent:
+        """The event with a quote of each earlier message, so that edits, deletions and ``/forget
+        me`` reach each. For a deletion that names no thread it is noted where they are quoted."""
+        chat = chat_of(conversation)
+        whose = "" if chat.is_group else f"slack:{arrival.author_id}"
+        lifetime_s = (self._host.days + 1) * DAY_S
+        quotes: list[Quote] = []
+        for message, text in _newest_words(messages, names):
+            line = EARLIER.format(name=_speaker(message, names), text=json_line(text, MESSAGE_CAP))
+            author_id = "" if message.bot_id else message.user
+            quote_id = chat.message_id(message.ts)
+            quotes.append(Quote(quote_id, line, author_id))
+            self._host.kv.set_later(_quoted_key(quote_id), conversation.encode(), lifetime_s, whose)
+        return replace(arrival, message=replace(arrival.message, quotes=tuple(quotes)))
 
 
-def _key(user: str) -> str:
-    return f"profile:slack:{user}"
+def _participation_key(conversation: str) -> str:
+    return f"slack:takes_part:{conversation}"
 
 
-def _author(user_id: str, data: object) -> Author:
-    user = read(data, User)
-    if user is None:
-        return Author(user_id)
-    profile = user.profile or Profile()
-    name = profile.display_name or profile.real_name or user.name or ""
-    return Author(user_id, name, user.locale or "", user.tz or "")
-
-
-class Identity:
-    """The bot's ids; empty until Slack has sent them."""
-
-    def __init__(self, client: Client, timing: Timing) -> None:
-        self._client = client
-        self._timing = timing
-        self.user = ""
-        self.bot = ""
-
-    @property
-    def users(self) -> frozenset[str]:
-        """The user ids that are the bot's own."""
-        return frozenset({self.user} - {""})
-
-    def is_ours(self, user: str | None, bot: str | None) -> bool:
-        """Whether a message is the bot's own; false while the ids are unknown."""
-        return bool((user and user == self.user) or (bot and bot == self.bot))
-
-    async def learn(self) -> None:
-        """Ask until Slack answers."""
-        while True:
-            try:
-                response = await self._client.post("auth.test")
-            except DeliverLater as later:
-                log.warning("slack.identity_unknown", cause=str(later))
-                await asyncio.sleep(self._timing.again_s)
-                continue
-            if not response.ok:
-                log.error("slack.token_refused", cause=response.error)
-                await asyncio.sleep(response.retry_after or self._timing.refused_s)
-                continue
-            self.user = str(response.data.get("user_id", ""))
-            self.bot = str(response.data.get("bot_id", ""))
-            return
+def _quoted_key(message_id: str) -> str:
+    """The note of the conversation that quotes an earlier message of its thread."""
+    return f"slack:quoted:{message_id}"
 
 
 async def read_thread(
@@ -335,7 +420,7 @@ async def read_thread(
         DeliverLater: Slack does not answer.
     """
     newest: deque[SlackMessage] = deque(maxlen=KEPT + 1)
-    cursor: str | None = None
+    cursor = ""
     for _ in range(PAGES):
         # Slack returns the oldest page first, so the newest messages of a long thread are on the
         # last one.
@@ -344,10 +429,10 @@ async def read_thread(
             channel=channel,
             ts=thread,
             latest=until or None,
-            inclusive=True,
+            inclusive=1,
             limit=PAGE,
-            cursor=cursor,
-            include_all_metadata=True,
+            cursor=cursor or None,
+            include_all_metadata=1,
         )
         newest.extend(map(with_text, read(response.data.get("messages"), list[SlackMessage]) or ()))
         metadata = as_object(response.data.get("response_metadata"))
@@ -374,7 +459,7 @@ def _newest_words(
     found = deque[tuple[SlackMessage, str]]()
     size = 0
     for message in reversed(messages[-KEPT:]):
-        text = with_names(plain_text(message.text or ""), names)[:MESSAGE_CAP]
+        text = with_names(plain_text(message.text), names)[:MESSAGE_CAP]
         size += len(text)
         if size > TOTAL_CAP:
             break
@@ -392,6 +477,6 @@ def quote(speaker: str, text: str) -> str:
 
 def _speaker(message: SlackMessage, names: Mapping[str, str]) -> str:
     if message.bot_id:
-        profile = message.bot_profile.name if message.bot_profile else None
-        return f"{safe_name(profile or message.username or '') or 'a bot'} (bot)"
-    return names.get(message.user or "") or "somebody"
+        name = as_object(message.bot_profile).get("name") or message.username
+        return f"{safe_name(str(name)) or 'a bot'} (bot)"
+    return names.get(message.user) or "somebody"

@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 
 import structlog
 
-from bot.channels import AssertLease, Delivery, Reply
-from bot.channels.slack.client import ApiResponse, Client, delivery_error, is_transient
-from bot.channels.slack.tasks import Pauses
+from bot.channels import AssertLease, Delivery
+from bot.channels.slack.client import ApiResponse, Client, Pauses, delivery_error
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater
-from toolset.web.json_values import as_object
+from toolset.web.json_values import as_object, entries
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -34,18 +33,6 @@ class OutboundMessage(NamedTuple):
     delivery: Delivery
     assert_lease: AssertLease
 
-    @property
-    def reply(self) -> Reply:
-        """What the delivery says."""
-        return self.delivery.reply
-
-
-class Sent(NamedTuple):
-    """Channel and timestamp of a message."""
-
-    channel: str
-    ts: str
-
 
 class Messages:
     """Posts messages.
@@ -59,11 +46,16 @@ class Messages:
         self._settle_s = settle_s
         self._limits = Pauses()
 
-    async def send(self, outbound: OutboundMessage, content: Mapping[str, object]) -> Sent:
+    async def send(
+        self, outbound: OutboundMessage, content: Mapping[str, object]
+    ) -> tuple[str, str]:
         """Post a message with its delivery's id.
 
         Args:
             content: the text or the blocks, as chat.postMessage takes them.
+
+        Returns:
+            Its channel and its timestamp.
 
         Raises:
             DeliverLater: passing failure.
@@ -71,7 +63,7 @@ class Messages:
             LeaseLost: from ``assert_lease``.
         """
         if earlier := await self.find(outbound):
-            return Sent(outbound.address.channel, earlier)
+            return outbound.address.channel, earlier
         return self.confirm(outbound, await self.post(outbound, content))
 
     async def find(self, outbound: OutboundMessage) -> str:
@@ -80,14 +72,13 @@ class Messages:
         Raises:
             DeliverLater: Slack does not answer, or takes no messages there for now.
         """
-        self._check_limit(outbound.address.channel)
-        delivery = outbound.delivery
-        if delivery.attempts <= 1:
-            return ""
-        messages = await self.read_answers(outbound.address)
-        for message in messages:
-            if delivery_id_of(message) == delivery.id:
-                return str(message["ts"])
+        address, delivery = outbound.address, outbound.delivery
+        if left_s := self._limits.left_s(address.channel):
+            raise DeliverLater("slack takes no more messages in this channel for now", left_s)
+        if delivery.attempts > 1:
+            for message in await self.read_recent(address):
+                if delivery_id_of(message.get("metadata")) == delivery.id:
+                    return str(message["ts"])
         return ""
 
     async def post(self, outbound: OutboundMessage, content: Mapping[str, object]) -> ApiResponse:
@@ -108,8 +99,8 @@ class Messages:
             metadata=delivery_metadata(outbound.delivery.id),
         )
 
-    def confirm(self, outbound: OutboundMessage, response: ApiResponse) -> Sent:
-        """Where the message was posted, if it was.
+    def confirm(self, outbound: OutboundMessage, response: ApiResponse) -> tuple[str, str]:
+        """Channel and timestamp of a message that was posted.
 
         Raises:
             DeliverLater: passing failure.
@@ -117,49 +108,35 @@ class Messages:
         """
         channel = outbound.address.channel
         if response.ok:
-            return Sent(
-                str(response.data.get("channel", channel)), str(response.data.get("ts", ""))
-            )
+            data = response.data
+            return str(data.get("channel", channel)), str(data.get("ts", ""))
         if response.retry_after:
             self._limits.begin(channel, response.retry_after)
         raise delivery_error("chat.postMessage", response)
 
-    async def read_answers(self, address: Address) -> list[Any]:
+    async def read_recent(self, address: Address) -> list[dict[str, Any]]:
         """The newest messages where answers to this message go; none if the app may not read there.
 
         Raises:
             DeliverLater: Slack does not answer.
         """
-        return await self.read_recent(address.channel, address.thread, address.ts)
-
-    async def read_recent(self, channel: str, thread: str, since: str) -> list[Any]:
-        """The newest messages of a thread, or of a channel if ``thread`` is empty; none if the app
-        may not read there.
-
-        Args:
-            since: the timestamp of the message that is answered.
-
-        Raises:
-            DeliverLater: Slack does not answer.
-        """
         await asyncio.sleep(self._settle_s)
-        where = {"ts": thread} if thread else {}
-        method = "conversations.replies" if thread else "conversations.history"
+        method = "conversations.replies" if address.thread else "conversations.history"
         response = await self._client.get(
             method,
-            channel=channel,
-            oldest=since or None,
+            channel=address.channel,
+            ts=address.thread or None,
+            oldest=address.ts or None,
             limit=RECENT,
-            include_all_metadata=True,
-            **where,
+            include_all_metadata=1,
         )
-        if is_transient(response):
+        if response.is_transient:
             raise delivery_error(method, response)
         if not response.ok:
             log.warning(
                 "slack.attempt_unchecked", cause=response.error, needed=response.data.get("needed")
             )
-        return list(response.data.get("messages", ()))
+        return entries(response.data.get("messages"))
 
     async def delete(self, channel: str, ts: str) -> None:
         """Delete a message of ours. One that Slack does not delete stays, and is logged.
@@ -171,20 +148,15 @@ class Messages:
         if not deleted.ok and deleted.error != GONE:
             log.warning("slack.message_not_deleted", cause=deleted.error)
 
-    def _check_limit(self, channel: str) -> None:
-        """Raise while Slack's rate limit for this channel holds; other channels go on."""
-        if left_s := self._limits.left_s(channel):
-            raise DeliverLater("slack takes no more messages in this channel for now", left_s)
-
 
 def delivery_metadata(delivery_id: str) -> dict[str, object]:
     """The metadata that ties a message to its delivery."""
     return {"event_type": EVENT_TYPE, "event_payload": {"id": delivery_id}}
 
 
-def delivery_id_of(message: object) -> str:
+def delivery_id_of(metadata: object) -> str:
     """The delivery's id in a message's metadata; empty if the message is not ours."""
-    metadata = as_object(as_object(message).get("metadata"))
-    if metadata.get("event_type") != EVENT_TYPE:
+    noted = as_object(metadata)
+    if noted.get("event_type") != EVENT_TYPE:
         return ""
-    return str(metadata.get("event_payload", {}).get("id", ""))
+    return str(as_object(noted.get("event_payload")).get("id", ""))

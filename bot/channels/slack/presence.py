@@ -1,5 +1,5 @@
-"""What people see of a running turn: a status line, a stop button, and the answer as it is
-written."""
+"""What people see of a running turn: a status line, a stop button, the answer as it is written, and
+a title of its thread."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ import structlog
 
 from bot.channels import Host, KeyValue
 from bot.channels.replies import units
-from bot.channels.slack.client import AWAY_S, ApiResponse, Client, is_transient, refuses_channel
+from bot.channels.slack.client import AWAY_S, ApiResponse, BackgroundTasks, Client, wait_for_event
+from bot.channels.slack.config import Timing
 from bot.channels.slack.formatting import one_line
-from bot.channels.slack.streaming import Streaming, can_stream
-from bot.channels.slack.tasks import BackgroundTasks, Timing, wait_for_event
+from bot.channels.slack.live_answer import LiveAnswer
+from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import LiveEvent, ToolFinished, ToolStarted, TurnStarted, Watcher
@@ -26,91 +27,102 @@ log = structlog.stdlib.get_logger(__name__)
 
 REFRESH_S = 60.0  # Slack drops a status after two minutes
 KEPT_S = 3_600  # Slack removes the button by itself after an hour
+DAY_S = 86_400
 STATUS_CAP = 50  # UTF-16 code units; Slack refuses longer ones
+TITLE_CAP = 60
 TRIES = 3
 NOT_SUBSCRIBED = "missing_agent_session_stopped_event_subscription"
-
-
-class BothWatchers:
-    """Passes every event on to two watchers (``bot.live_events.Watcher``)."""
-
-    def __init__(self, one: Watcher, other: Watcher) -> None:
-        self._one = one
-        self._other = other
-
-    async def show(self, event: LiveEvent) -> None:
-        """Pass one event on."""
-        await self._one.show(event)
-        await self._other.show(event)
 
 
 class Presence:
     """Shows running turns, in the background.
 
     Attributes:
+        streaming: of their answers.
         buttons: those that stop turns.
+    """
+
+    def __init__(self, client: Client, host: Host, tasks: BackgroundTasks, timing: Timing) -> None:
+        self.streaming = Streaming(client, host.kv, tasks, timing)
+        self.buttons = StopButtons(client, host.kv, tasks, timing.stop_after_s)
+        self._client = client
+        self._host = host
+        self._tasks = tasks
+        self._timing = timing
+        self._refused: set[str] = set()  # channels without a status line
+
+    @asynccontextmanager
+    async def live_view(self, conversation: str, address: Address) -> AsyncGenerator[Watcher]:
+        """A turn's watcher."""
+        language = address.language or self._host.language
+        answer = self.streaming.begin(address)
+        line = StatusLine(self._client, address, self._host.texts, language, self._timing, answer)
+        if address.ts and address.channel not in self._refused:
+            self._tasks.start(line.run(self._refused))
+        self.buttons.begin(conversation, address, line)
+        try:
+            yield line
+            # for the delivery, together with the commit before it
+            self.streaming.streams.prefetch(line.turn_id)
+        finally:
+            line.end()
+
+    async def set_title(self, address: Address, text: str) -> None:
+        """Give a thread of a 1:1 its first words as a title; a failure is ignored."""
+        key = f"slack:titled:{address.channel}:{address.thread}"
+        with suppress(DeliverLater, StoreUnavailable):
+            if await self._host.kv.incr(key, DAY_S) == 1:
+                await self._client.post(
+                    "assistant.threads.setTitle",
+                    channel_id=address.channel,
+                    thread_ts=address.thread,
+                    title=one_line(text, TITLE_CAP),
+                )
+
+
+class StatusLine:
+    """Shows one turn (``bot.live_events.Watcher``).
+
+    Args:
+        answer: is shown too, as it is written.
+
+    Attributes:
+        ended: the turn is over.
     """
 
     def __init__(
         self,
         client: Client,
-        host: Host,
-        tasks: BackgroundTasks,
-        streaming: Streaming,
+        address: Address,
+        texts: Texts,
+        language: str,
         timing: Timing,
-    ) -> None:
-        self._status = StatusLines(client, host.texts, tasks, timing)
-        self.buttons = StopButtons(client, host.kv, tasks, timing.stop_after_s)
-        self._streaming = streaming
-        self._language = host.language
-
-    @asynccontextmanager
-    async def live_view(self, conversation: str, address: Address) -> AsyncGenerator[Watcher]:
-        """A turn's watcher."""
-        language = address.language or self._language
-        async with (
-            self._status.live_view(address, language) as line,
-            self.buttons.live_view(conversation, address, line),
-        ):
-            if can_stream(address):
-                async with self._streaming.live_view(address) as answer:
-                    yield BothWatchers(line, answer)
-            else:
-                yield line
-            self._streaming.streams.prefetch(
-                line.turn_id
-            )  # for the delivery, together with the commit before it
-
-
-class StatusLine:
-    """Shows one turn (``bot.live_events.Watcher``)."""
-
-    def __init__(
-        self, client: Client, address: Address, texts: Texts, language: str, timing: Timing
+        answer: LiveAnswer | None,
     ) -> None:
         self._client = client
         self._timing = timing
         self._address = address
         self._texts = texts
         self._language = language
+        self._answer = answer
         self.turn_id = ""
+        self.ended = asyncio.Event()
         self._running: dict[str, str] = {}
         self._resting = False
         self._changed = asyncio.Event()
-        self._ended = asyncio.Event()
 
     async def show(self, event: LiveEvent) -> None:
         """Take an event; the status follows in the background."""
+        if self._answer:
+            await self._answer.show(event)
         if isinstance(event, TurnStarted):
             self.turn_id = event.turn_id
-            return
-        if isinstance(event, ToolStarted):
+        elif isinstance(event, ToolStarted):
             self._running[event.call_id] = event.title or event.name
+            self._changed.set()
         elif isinstance(event, ToolFinished):
             self._running.pop(event.call_id, None)
-        else:
-            return
-        self._changed.set()
+            self._changed.set()
 
     def rest(self) -> None:
         """Stop showing the status: Slack shows the stop button instead."""
@@ -123,29 +135,32 @@ class StatusLine:
 
     def end(self) -> None:
         """Remove the status: the turn is over."""
-        self._ended.set()
+        if self._answer:
+            self._answer.end()
+        self.ended.set()
         self._changed.set()
 
-    async def run(self) -> bool:
-        """Show the status until the end; false if Slack shows none here."""
+    async def run(self, refused: set[str]) -> None:
+        """Show the status until the end; a channel in which Slack shows none is added to
+        ``refused``."""
         shown = ""
-        await wait_for_event(self._ended, self._timing.status_after_s)
+        await wait_for_event(self.ended, self._timing.status_after_s)
         while True:
             self._changed.clear()
-            is_last = self._ended.is_set()
-            text = self._text()
+            is_last = self.ended.is_set()
+            text = "" if is_last else self._text()
             if not self._resting:
                 if (text or shown) and not await self._set(text):
-                    return False
+                    log.debug("slack.status_unavailable", channel=self._address.channel)
+                    refused.add(self._address.channel)
+                    return
                 shown = text
             if is_last:
-                return True
-            await wait_for_event(self._ended, self._timing.pace_s)
+                return
+            await wait_for_event(self.ended, self._timing.pace_s)
             await wait_for_event(self._changed, REFRESH_S)
 
     def _text(self) -> str:
-        if self._ended.is_set():
-            return ""
         if not self._running:
             return self._texts.get("slack_status.thinking", self._language)
         using = partial(self._texts.get, "slack_status.using", self._language)
@@ -161,37 +176,8 @@ class StatusLine:
                 thread_ts=address.thread or address.ts,
                 status=text,
             )
-            return not refuses_channel(response)
+            return not response.refuses_channel
         return True
-
-
-class StatusLines:
-    """The status lines of all turns, except in channels that refuse them."""
-
-    def __init__(
-        self, client: Client, texts: Texts, tasks: BackgroundTasks, timing: Timing
-    ) -> None:
-        self._client = client
-        self._timing = timing
-        self._texts = texts
-        self._tasks = tasks
-        self._refused: set[str] = set()
-
-    @asynccontextmanager
-    async def live_view(self, address: Address, language: str) -> AsyncGenerator[StatusLine]:
-        """A turn's line, while the context is open."""
-        line = StatusLine(self._client, address, self._texts, language, self._timing)
-        if address.ts and address.channel not in self._refused:
-            self._tasks.start(self._keep(line, address.channel))
-        try:
-            yield line
-        finally:
-            line.end()
-
-    async def _keep(self, line: StatusLine, channel: str) -> None:
-        if not await line.run():
-            log.debug("slack.status_unavailable", channel=channel)
-            self._refused.add(channel)
 
 
 class StopButtons:
@@ -204,33 +190,22 @@ class StopButtons:
     """
 
     def __init__(
-        self,
-        client: Client,
-        kv: KeyValue,
-        tasks: BackgroundTasks,
-        after_s: float,
+        self, client: Client, kv: KeyValue, tasks: BackgroundTasks, after_s: float
     ) -> None:
         self._client = client
         self._kv = kv
         self._tasks = tasks
         self._after_s = after_s
         self._refused: set[str] = set()
-        self._locks = WeakValueDictionary[
-            str, asyncio.Lock
-        ]()  # of conversations: one button after the other
+        # of conversations: one button after the other
+        self._locks = WeakValueDictionary[str, asyncio.Lock]()
 
-    @asynccontextmanager
-    async def live_view(
-        self, conversation: str, address: Address, line: StatusLine
-    ) -> AsyncGenerator[None]:
-        """The button, if the turn takes long enough. Slack shows either the button or ``line``."""
-        ended = asyncio.Event()
+    def begin(self, conversation: str, address: Address, line: StatusLine) -> None:
+        """Show the button until the turn of ``line`` ends, if that takes long enough. Slack shows
+        either the button or ``line``."""
         if address.ts and address.channel not in self._refused:
-            self._tasks.start(self._keep(conversation, address, line, ended))
-        try:
-            yield
-        finally:
-            ended.set()
+            thread = address.thread or address.ts
+            self._tasks.start(self._keep(conversation, address.channel, thread, line))
 
     def remove_stop_button(self, channel: str, thread: str) -> None:
         """Remove a button in the background, in whichever process the turn runs: Slack waits for
@@ -250,29 +225,25 @@ class StopButtons:
     def _lock(self, conversation: str) -> asyncio.Lock:
         return self._locks.setdefault(conversation, asyncio.Lock())
 
-    async def _keep(
-        self, conversation: str, address: Address, line: StatusLine, ended: asyncio.Event
-    ) -> None:
-        channel, thread, key = address.channel, address.thread or address.ts, _key(conversation)
+    async def _keep(self, conversation: str, channel: str, thread: str, line: StatusLine) -> None:
+        key = _key(conversation)
         async with self._lock(conversation):
             self._kv.prefetch(key)
             with suppress(StoreUnavailable):
                 left = (await self._kv.get(key) or b"").decode()
-                if left not in ("", thread):
-                    await self._remove_noted(
-                        conversation, channel, left
-                    )  # in a 1:1 each question has its own session
+                if left not in ("", thread):  # in a 1:1 each question has its own session
+                    await self._remove_noted(conversation, channel, left)
                 # The button of a process that has died is there already: whoever goes on with the
                 # turn removes it.
                 if left != thread:
-                    await wait_for_event(ended, self._after_s)
-                    if ended.is_set():
+                    await wait_for_event(line.ended, self._after_s)
+                    if line.ended.is_set():
                         return
                 await self._kv.set(key, thread.encode(), KEPT_S)
                 line.rest()
                 if not await self._show(channel, thread):
                     line.resume()
-                await ended.wait()
+                await line.ended.wait()
                 await self._remove_noted(conversation, channel, thread)
 
     async def _show(self, channel: str, thread: str) -> bool:
@@ -282,11 +253,9 @@ class StopButtons:
             return False
         is_subscribed = response.data.get("warning") != NOT_SUBSCRIBED
         if not is_subscribed:
-            log.warning(
-                "slack.stop_button_missing",
-                fix="subscribe the app to the event agent_session_stopped",
-            )
-        if not is_subscribed or refuses_channel(response):
+            fix = "subscribe the app to the event agent_session_stopped"
+            log.warning("slack.stop_button_missing", fix=fix)
+        if not is_subscribed or response.refuses_channel:
             self._refused.add(channel)
         return response.ok and is_subscribed
 
@@ -295,7 +264,7 @@ class StopButtons:
             wait_s = AWAY_S
             with suppress(DeliverLater):
                 response = await self._set(channel, thread, "active")
-                wait_s = response.retry_after or (AWAY_S if is_transient(response) else 0.0)
+                wait_s = response.retry_after or (AWAY_S if response.is_transient else 0.0)
             if not wait_s:
                 break
             await asyncio.sleep(wait_s)

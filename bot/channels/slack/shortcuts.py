@@ -6,7 +6,6 @@ goes on there.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from typing import Any
 
@@ -16,15 +15,20 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import Host, InboundEvent
-from bot.channels.slack import Config
-from bot.channels.slack.blocks import Block, context, modal, plain, rich_section, rich_text, words
-from bot.channels.slack.client import Client
-from bot.channels.slack.contents import files_of, with_text
-from bot.channels.slack.directs import LOOKUP_S, DirectChannels
-from bot.channels.slack.events import media_of
-from bot.channels.slack.formatting import plain_text
+from bot.channels.slack.client import BackgroundTasks, Client
+from bot.channels.slack.config import Config
+from bot.channels.slack.events import files_of, media_of, with_text
+from bot.channels.slack.formatting import (
+    Block,
+    context,
+    modal,
+    plain,
+    plain_text,
+    rich_section,
+    rich_text,
+    words,
+)
 from bot.channels.slack.lookups import People, quote
-from bot.channels.slack.tasks import BackgroundTasks
 from bot.channels.slack.types import (
     Address,
     Chat,
@@ -32,10 +36,12 @@ from bot.channels.slack.types import (
     Presser,
     Shortcut,
     Submission,
+    Typed,
     is_conversation,
     write_address,
 )
 from bot.clock import now_ms
+from bot.texts import preferred_language
 from bot.transcript import UNREADABLE, Message, Part, Text, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -78,20 +84,13 @@ class Shortcuts:
     """Turns shortcuts into messages of the person's 1:1."""
 
     def __init__(
-        self,
-        client: Client,
-        people: People,
-        config: Config,
-        host: Host,
-        tasks: BackgroundTasks,
-        directs: DirectChannels,
+        self, client: Client, people: People, config: Config, host: Host, tasks: BackgroundTasks
     ) -> None:
         self._client = client
         self._people = people
         self._config = config
         self._host = host
         self._tasks = tasks
-        self._directs = directs
 
     async def begin(self, shortcut: Shortcut) -> None:
         """Open the modal for a question, or ask for a summary.
@@ -128,8 +127,8 @@ class Shortcuts:
         view, user = submission.view, submission.user
         if view.callback_id != ASK:
             return {}
-        typed = view.state.values.get(INPUT, {}).get(INPUT) if view.state else None
-        question = (typed.value or "").strip()[:MOST_TYPED] if typed else ""
+        typed = view.state.values.get(INPUT, {}).get(INPUT, Typed())
+        question = typed.value.strip()[:MOST_TYPED]
         chosen = await self._read(view.private_metadata)
         language = await self._language(user.id)
         if chosen is None or chosen.chosen_by != user.id or not question:
@@ -156,7 +155,7 @@ class Shortcuts:
             press_id: makes the message's id, so that a press that comes again asks once.
             question: empty: the message is about the whole thread, which is read for the turn.
         """
-        chat = Chat(chosen.team, await self._directs.find(user.id))
+        chat = Chat(chosen.team, await self._people.find_direct(user.id))
         address = Address(chat.channel, language=language, user=user.id, team=chosen.team)
         if not question:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)
@@ -235,11 +234,8 @@ class Shortcuts:
             )
 
     async def _language(self, user: str) -> str:
-        try:
-            async with asyncio.timeout(LOOKUP_S):
-                return await self._people.find_language(user)
-        except TimeoutError:
-            return self._host.language
+        person = await self._people.find_soon(user)
+        return preferred_language(person.locale, self._host.language)
 
 
 def _chosen(shortcut: Shortcut) -> ChosenMessage:
@@ -250,8 +246,8 @@ def _chosen(shortcut: Shortcut) -> ChosenMessage:
         shortcut.channel.id,
         ts=shortcut.message_ts,
         thread=message.thread_ts or shortcut.message_ts,
-        text=(message.text or "")[: 2 * MESSAGE_CAP],
-        author=(message.user or "") if not message.bot_id else "",
+        text=message.text[: 2 * MESSAGE_CAP],
+        author=message.user if not message.bot_id else "",
         domain=domain if DOMAIN.fullmatch(domain) else "",
         files=files_of(message)[:4],
     )

@@ -5,8 +5,7 @@ Slack has no streams outside of threads: https://docs.slack.dev/reference/method
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from typing import Any, Literal
 
 import structlog
 from msgspec import DecodeError, Struct
@@ -14,14 +13,19 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import KeyValue
-from bot.channels.slack.client import AWAY_S, TOKEN_ERRORS, ApiResponse, Client, refuses_channel
-from bot.channels.slack.live_answer import Addition, LiveAnswer
-from bot.channels.slack.stream_writer import CHUNKS, REFUSED_S, StreamWriter
-from bot.channels.slack.task_cards import TaskCard
-from bot.channels.slack.tasks import BackgroundTasks, Pauses, Timing, wait_for_event
+from bot.channels.slack.client import (
+    AWAY_S,
+    TOKEN_ERRORS,
+    ApiResponse,
+    BackgroundTasks,
+    Client,
+    Pauses,
+    wait_for_event,
+)
+from bot.channels.slack.config import Timing
+from bot.channels.slack.live_answer import Addition, LiveAnswer, TaskCard
 from bot.channels.slack.types import Address
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.live_events import Watcher
 from bot.transcript import encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -39,13 +43,24 @@ WORKSPACE_ERRORS = (
     "ekm_access_denied",
     *TOKEN_ERRORS,
 )
+REFUSED_S = 1_800.0
 KEPT_S = 7 * 86_400  # a delivery waits no longer
 WRITTEN = 200  # turns whose messages this process knows as its own
-
-
-def can_stream(address: Address) -> bool:
-    """Whether an answer can be a stream, which needs a thread and a recipient."""
-    return bool(address.thread and address.user and address.team) and not address.response_url
+CHUNKS = "chunks"
+# A workspace that does not know chunks refuses them with one of these, if they are the first that a
+# stream gets.
+CHUNK_ERRORS = (
+    "invalid_chunks",
+    "invalid_arguments",
+    "invalid_arg_name",
+    "invalid_array_arg",
+    "no_text",
+    "markdown_text_or_chunks_required",
+    "streaming_mode_mismatch",
+)
+# Of text and titles in a stream with cards; Slack has been seen to refuse 10,600.
+STREAM_BYTES = 8_000
+DONE = ApiResponse({})
 
 
 class Streaming:
@@ -53,6 +68,7 @@ class Streaming:
 
     Attributes:
         streams: of all turns, for their delivery.
+        written: the cards of turns whose streams this process has written.
     """
 
     def __init__(
@@ -64,27 +80,23 @@ class Streaming:
         self._timing = timing
         self._pauses = Pauses()
         self._under_way: dict[str, LiveAnswer] = {}
-        self._written: dict[str, tuple[TaskCard, ...]] = {}
+        self.written: dict[str, tuple[TaskCard, ...]] = {}
 
-    @asynccontextmanager
-    async def live_view(self, address: Address) -> AsyncGenerator[Watcher]:
-        """A turn's answer. When the context ends the stream stays for the delivery."""
+    def begin(self, address: Address) -> LiveAnswer | None:
+        """Show a turn's answer until it ends; the stream stays for the delivery. None where it
+        cannot be a stream, which needs a thread and a recipient."""
+        can_stream = address.thread and address.user and address.team
+        if not can_stream or address.response_url:
+            return None
         shows_cards = not self._pauses.left_s(CHUNKS) and self._allows(address)
         answer = LiveAnswer(address, self._under_way, shows_cards=shows_cards)
         self._tasks.start(self._show(answer))
-        try:
-            yield answer
-        finally:
-            answer.end()
+        return answer
 
     async def wait_until_settled(self, turn_id: str) -> None:
         """Wait until nothing more is sent to Slack for a turn that has ended."""
         while answer := self._under_way.get(turn_id):
             await answer.settled.wait()
-
-    def cards(self, turn_id: str) -> tuple[TaskCard, ...]:
-        """The cards of a turn whose stream this process has written; none of another's."""
-        return self._written.get(turn_id, ())
 
     async def _show(self, answer: LiveAnswer) -> None:
         try:
@@ -115,19 +127,18 @@ class Streaming:
                 await answer.changed.wait()
 
     async def _write(self, answer: LiveAnswer) -> None:
-        writer = StreamWriter(self._client, answer.address, self._pauses)
-        if (stream := await self._start_stream(answer, writer)) is None:
+        if (stream := await self._start_stream(answer)) is None:
             return
         try:
-            await self._append(answer, stream, writer)
+            await self._append(answer, StreamWriter(self._client, stream, self._pauses))
         except DeliverLater as later:
             log.info("slack.stream_skipped", cause=str(later))
         await answer.ended.wait()
-        self._written[answer.turn_id] = answer.cards.at_end()
-        while len(self._written) > WRITTEN:
-            del self._written[next(iter(self._written))]
+        self.written[answer.turn_id] = answer.last_cards()
+        while len(self.written) > WRITTEN:
+            del self.written[next(iter(self.written))]
 
-    async def _start_stream(self, answer: LiveAnswer, writer: StreamWriter) -> Stream | None:
+    async def _start_stream(self, answer: LiveAnswer) -> Stream | None:
         """Start the turn's stream, unless another process may have started one.
 
         Raises:
@@ -144,7 +155,13 @@ class Streaming:
         expected = Stream(address.thread, channel=address.channel)
         await self.streams.save(turn_id, expected)
         try:
-            started = await writer.start()
+            started = await self._client.post(
+                "chat.startStream",
+                channel=address.channel,
+                thread_ts=address.thread,
+                recipient_user_id=address.user,
+                recipient_team_id=address.team,
+            )
         except DeliverLater:
             self._pauses.begin(address.team, AWAY_S)
             raise
@@ -178,11 +195,11 @@ class Streaming:
         """Start no more streams in the channel or the workspace for a while."""
         log.info("slack.stream_unavailable", cause=response.error, channel=address.channel)
         everywhere = response.retry_after > 0 or response.error in WORKSPACE_ERRORS
-        seconds = REFUSED_S if everywhere or refuses_channel(response) else AWAY_S
+        seconds = REFUSED_S if everywhere or response.refuses_channel else AWAY_S
         place = address.team if everywhere else address.channel
         self._pauses.begin(place, response.retry_after or seconds)
 
-    async def _append(self, answer: LiveAnswer, stream: Stream, writer: StreamWriter) -> None:
+    async def _append(self, answer: LiveAnswer, writer: StreamWriter) -> None:
         """Append text and cards until the turn ends or Slack takes no more."""
         unsent = Addition()
         while not answer.ended.is_set():
@@ -190,7 +207,7 @@ class Streaming:
             unsent = unsent.then(answer.take())
             pause_s = self._timing.pace_s
             if unsent:
-                added = await writer.add(stream.ts, unsent)
+                added = await writer.add(unsent)
                 if added.retry_after:
                     pause_s = added.retry_after
                 elif added.ok:
@@ -201,6 +218,63 @@ class Streaming:
             await wait_for_event(answer.ended, pause_s)
             if not unsent:
                 await answer.changed.wait()
+
+
+class StreamWriter:
+    """Adds to a stream. Its first addition decides whether it takes chunks, which alone hold cards,
+    or text.
+
+    A stream with cards shows so much text, and the rest comes with the delivery: too large a one
+    could not be ended.
+
+    Args:
+        pauses: of ``CHUNKS``, once the workspace has refused them.
+    """
+
+    def __init__(self, client: Client, stream: Stream, pauses: Pauses) -> None:
+        self._client = client
+        self._stream = stream
+        self._pauses = pauses
+        self._mode: Literal["", "chunks", "text"] = ""
+        self._has_begun = False
+        self._bytes = 0
+        self._is_full = False
+
+    async def add(self, addition: Addition) -> ApiResponse:
+        """Append text and cards; only text to a stream without cards, and where the workspace
+        refuses chunks.
+
+        Raises:
+            DeliverLater: Slack may have added it.
+        """
+        if not self._mode:
+            self._mode = "chunks" if addition.cards and not self._pauses.left_s(CHUNKS) else "text"
+        if self._mode == "chunks":
+            return await self._add_chunks(addition)
+        return await self._append(markdown_text=addition.text) if addition.text else DONE
+
+    async def _add_chunks(self, addition: Addition) -> ApiResponse:
+        self._is_full = self._is_full or self._bytes + len(addition.text.encode()) > STREAM_BYTES
+        text = "" if self._is_full else addition.text
+        chunks = [card.chunk for card in addition.cards]
+        if text:
+            chunks.append({"type": "markdown_text", "text": text})
+        if not chunks:
+            return DONE
+        added = await self._append(chunks=chunks)
+        if added.error in CHUNK_ERRORS and not self._has_begun:
+            log.info("slack.cards_unavailable", cause=added.error)
+            self._pauses.begin(CHUNKS, REFUSED_S)
+            self._mode = "text"
+            return await self.add(addition)
+        if added.ok:
+            self._has_begun = True
+            titles = "".join(card.title for card in addition.cards)
+            self._bytes += len(f"{text}{titles}".encode())
+        return added
+
+    async def _append(self, **content: Any) -> ApiResponse:
+        return await self._client.post("chat.appendStream", **self._stream.target, **content)
 
 
 class Stream(Struct, frozen=True, omit_defaults=True):

@@ -4,9 +4,9 @@ answer."""
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
-from msgspec import Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.file_types import CANVAS, MOST_BYTES, kind_of, type_of
@@ -14,8 +14,9 @@ from bot.transcript import Author, account_of, channel_named, encode
 
 T = TypeVar("T")
 
-MESSAGE_SUBTYPES = (None, "", "file_share", "thread_broadcast", "me_message")
+MESSAGE_SUBTYPES = ("", "file_share", "thread_broadcast", "me_message")
 DELETED_SUBTYPES = ("tombstone",)
+MOST_ROWS = 4  # that a card's message shows; of a card with more it shows the first one
 HTML = "text/html"
 VOICE = "slack_audio"  # a voice clip, which Slack may call a video
 CLIPS = (VOICE, "slack_video")  # recorded in Slack, for the message
@@ -110,18 +111,18 @@ def write_address(address: Address) -> str:
 class File(Struct, frozen=True):
     """A file of a message. A deleted file, or one of another workspace, has few fields."""
 
-    id: str | None = None
-    name: str | None = None
-    title: str | None = None
-    mimetype: str | None = None
-    url_private: str | None = None
-    size: int | None = None
-    subtype: str | None = None
+    id: str = ""
+    name: str = ""
+    title: str = ""
+    mimetype: str = ""
+    url_private: str = ""
+    size: int = 0
+    subtype: str = ""
 
     @property
     def mime(self) -> str:
         """The type, if it is one that can be read; empty for others."""
-        mime = type_of(self.name or "", self.mimetype or "")
+        mime = type_of(self.name, self.mimetype)
         return mime.replace("video/", "audio/") if self.subtype == VOICE else mime
 
     @property
@@ -129,12 +130,12 @@ class File(Struct, frozen=True):
         """The address; the id where the file may be a page, which could be the login page: Slack is
         asked for it."""
         is_page = self.mime == CANVAS or self.mimetype == HTML
-        return (self.id if is_page else self.url_private or self.id) or ""
+        return self.id if is_page else self.url_private or self.id
 
     @property
     def is_too_large(self) -> bool:
         """Whether the file would be read if it were smaller."""
-        return bool(self.mime) and (self.size or 0) > MOST_BYTES[kind_of(self.mime)]
+        return bool(self.mime) and self.size > MOST_BYTES[kind_of(self.mime)]
 
     @property
     def is_readable(self) -> bool:
@@ -149,55 +150,41 @@ class Attachment(Struct, frozen=True):
         message_blocks: the blocks of a forwarded message, each with its place.
     """
 
-    text: str | None = None
-    is_share: bool | None = None
-    is_msg_unfurl: bool | None = None
-    files: list[File] | None = None
+    text: str = ""
+    is_share: bool = False
+    is_msg_unfurl: bool = False
+    files: list[File] = []
     message_blocks: Any = None
-
-
-class BotProfile(Struct, frozen=True):
-    """A bot's profile."""
-
-    name: str | None = None
-
-
-class Metadata(Struct, frozen=True):
-    """An app's metadata on its message."""
-
-    event_type: str | None = None
-    event_payload: dict[str, object] | None = None
 
 
 class SlackMessage(Struct, frozen=True):
     """A message, as an event carries it and as the API returns it."""
 
-    ts: str | None = None
-    thread_ts: str | None = None
-    text: str | None = None
-    user: str | None = None
-    username: str | None = None
-    bot_id: str | None = None
-    app_id: str | None = None
-    bot_profile: BotProfile | None = None
-    subtype: str | None = None
+    ts: str = ""
+    thread_ts: str = ""
+    text: str = ""
+    user: str = ""
+    username: str = ""
+    bot_id: str = ""
+    app_id: str = ""
+    bot_profile: Any = None
+    subtype: str = ""
     blocks: Any = None
-    files: list[File] | None = None
-    attachments: list[Attachment] | None = None
-    metadata: Metadata | None = None
+    files: list[File] = []
+    attachments: list[Attachment] = []
+    metadata: Any = None
 
 
 class Event(SlackMessage, frozen=True):
     """The event inside an envelope."""
 
     type: str = ""
-    channel: str | None = None
-    channel_type: str | None = None
-    team: str | None = None
-    event_ts: str | None = None
-    deleted_ts: str | None = None
-    tab: str | None = None
-    inviter: str | None = None
+    channel: str = ""
+    team: str = ""
+    event_ts: str = ""
+    deleted_ts: str = ""
+    tab: str = ""
+    inviter: str = ""
     message: SlackMessage | None = None
     previous_message: SlackMessage | None = None
 
@@ -205,39 +192,32 @@ class Event(SlackMessage, frozen=True):
 class Authorization(Struct, frozen=True):
     """The installation for which Slack sends an event."""
 
-    team_id: str | None = None
-    user_id: str | None = None
-    is_bot: bool | None = None
+    team_id: str = ""
+    user_id: str = ""
+    is_bot: bool = True
 
 
 class Envelope(Struct, frozen=True):
     """An event callback."""
 
     event: Event
-    team_id: str | None = None
-    context_team_id: str | None = None
-    authorizations: list[Authorization] | None = None
+    team_id: str = ""
+    context_team_id: str = ""
+    authorizations: list[Authorization] = []
 
     @property
     def team(self) -> str:
         """The workspace in which the bot is installed; ``team_id`` may be the sender's, in a shared
         channel."""
-        installed = [known.team_id for known in self.authorizations or () if known.team_id]
-        return (
-            next(iter(installed), None)
-            or self.context_team_id
-            or self.team_id
-            or self.event.team
-            or ""
-        )
+        installed = [known.team_id for known in self.authorizations]
+        named = (*installed, self.context_team_id, self.team_id, self.event.team)
+        return next(filter(None, named), "")
 
     @property
     def bots(self) -> frozenset[str]:
         """The bot's own user ids, as far as this event names them."""
         return frozenset(
-            known.user_id
-            for known in self.authorizations or ()
-            if known.user_id and known.is_bot is not False
+            known.user_id for known in self.authorizations if known.user_id and known.is_bot
         )
 
 
@@ -262,18 +242,21 @@ class Action(Struct, frozen=True):
     action_ts: str = ""
 
 
+Actions = Annotated[list[Action], Meta(min_length=1)]
+
+
 class Presser(Struct, frozen=True):
     """Who pressed a button, chose a shortcut or sent a modal."""
 
     id: str
-    name: str | None = None
-    username: str | None = None
-    team_id: str | None = None
+    name: str = ""
+    username: str = ""
+    team_id: str = ""
 
     @property
     def author(self) -> Author:
         """The same, as the author of a message."""
-        return Author(self.id, self.name or self.username or "")
+        return Author(self.id, self.name or self.username)
 
 
 class Container(Struct, frozen=True):
@@ -281,13 +264,13 @@ class Container(Struct, frozen=True):
 
     channel_id: str
     message_ts: str
-    thread_ts: str | None = None
+    thread_ts: str = ""
 
 
 class Press(Struct, frozen=True):
     """A press of one button below a message, which may come with it."""
 
-    actions: list[Action]
+    actions: Actions
     user: Presser
     container: Container
     response_url: str = ""
@@ -298,7 +281,7 @@ class Press(Struct, frozen=True):
 class Typed(Struct, frozen=True):
     """What somebody has typed into an input."""
 
-    value: str | None = None
+    value: str = ""
 
 
 class ViewState(Struct, frozen=True):
@@ -316,28 +299,22 @@ class View(Struct, frozen=True):
 
     id: str
     type: str = ""
-    hash: str | None = None
+    hash: str = ""
     callback_id: str = ""
     private_metadata: str = ""
-    state: ViewState | None = None
+    state: ViewState = ViewState()
 
 
 class ViewPress(Struct, frozen=True):
     """A press of one button of a view."""
 
-    actions: list[Action]
+    actions: Actions
     user: Presser
     view: View
 
 
-class SlackChannel(Struct, frozen=True):
-    """A channel, by its id."""
-
-    id: str
-
-
-class Workspace(Struct, frozen=True):
-    """A workspace, by its id; its domain is for links."""
+class Place(Struct, frozen=True):
+    """A channel, or a workspace, whose domain is for links."""
 
     id: str
     domain: str = ""
@@ -349,8 +326,8 @@ class Shortcut(Struct, frozen=True):
     callback_id: str
     trigger_id: str
     user: Presser
-    team: Workspace
-    channel: SlackChannel
+    team: Place
+    channel: Place
     message: SlackMessage
     message_ts: str
     response_url: str = ""
@@ -366,27 +343,33 @@ class Submission(Struct, frozen=True):
 class Profile(Struct, frozen=True):
     """The names of a user."""
 
-    display_name: str | None = None
-    real_name: str | None = None
+    display_name: str = ""
+    real_name: str = ""
 
 
 class User(Struct, frozen=True):
     """A user, as users.info returns it; ``tz`` is an IANA name."""
 
     id: str
-    name: str | None = None
-    locale: str | None = None
-    tz: str | None = None
-    profile: Profile | None = None
+    name: str = ""
+    locale: str = ""
+    tz: str = ""
+    profile: Profile = Profile()
 
 
 def read(payload: object, kind: type[T]) -> T | None:
     """What Slack sent as a struct; None if a needed field is missing, or a field has an unknown
-    type."""
+    type. A field that is null is as good as missing."""
     try:
-        return convert(payload, kind)
+        return convert(_without_nulls(payload), kind)
     except ValidationError:
         return None
+
+
+def _without_nulls(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
 def ms(ts: str) -> int:

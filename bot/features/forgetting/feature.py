@@ -6,13 +6,15 @@ The pipeline leaves out of a batch what is before these commands (``bot.commands
 
 from __future__ import annotations
 
-from bot.channels import InboundEvent, Reply
+from bot.channels import Confirmation, InboundEvent, KeptCommand, KeptSection, Reply
 from bot.features.forgetting.deletion import Deletion
 from bot.pipeline.feature import CommandContext, Feature
 from bot.pipeline.select import CONVERSATION_DELETED
 from bot.pipeline.services import Services
 from bot.store import Lease
 from bot.transcript import platform_of
+
+FORGET = "forget"  # the action of the overview's button
 
 
 class Forgetting(Feature):
@@ -30,13 +32,22 @@ class Forgetting(Feature):
         else:
             await self._deletion.end_membership(lease, set(event.target.split()))
 
+    async def overview(self, conversation: str, event: InboundEvent) -> KeptSection:
+        """What is kept for how long, and a button for ``/forget me``."""
+        keys = ("title", "text", "confirm", "deny")
+        question = Confirmation(*(self._sentence(f"question_{key}", event) for key in keys))
+        words, _, _ = self._services.texts.get("words.forgets.forget", "en").partition(",")
+        command = KeptCommand(words, question, self._sentence("given", event))
+        title, kept, label = (self._sentence(key, event) for key in ("title", "kept", "button"))
+        return KeptSection(title, kept, FORGET, label, command=command)
+
     async def _reset(self, context: CommandContext) -> Reply:
         """Delete the history. The outbox stays: its answers may be for other people."""
         store, lease = self._services.store, context.lease
         await store.history.purge(lease, self._services.features.purged)
         for dead_letter in await store.dead_letters.of(lease.conversation):
             await store.dead_letters.discard(dead_letter)
-        return Reply(self._services.sentence("forgetting.reset", context.event))
+        return Reply(self._sentence("reset", context.event))
 
     async def _forget(self, context: CommandContext) -> Reply:
         """Say what was deleted and what Kaiwa cannot delete. The reply becomes no dead letter, as
@@ -52,6 +63,9 @@ class Forgetting(Feature):
         keeper = f"forgetting.elsewhere_{platform_of(context.lease.conversation)}"
         elsewhere = services.texts.sentences[services.language(event)].get(keeper, "")
         return Reply(f"{text} {elsewhere}".strip(), keep="until_refused")
+
+    def _sentence(self, key: str, event: InboundEvent) -> str:
+        return self._services.sentence(f"forgetting.{key}", event)
 
 
 FEATURE = Forgetting

@@ -135,7 +135,7 @@ class DailyLimits(Feature, Limits):
     async def overview(self, conversation: str, event: InboundEvent) -> KeptSection:
         """What the person has used today."""
         text = await self._used(conversation, event)
-        return KeptSection(self._sentences.title(event), text, action="", label="", items=())
+        return KeptSection(self._sentences.title(event), text)
 
     async def aclose(self) -> None:
         """Count what was spent within the last second."""

@@ -67,10 +67,11 @@ class Memory(Feature):
         for place, facts in zip(places, found, strict=True):
             for fact in facts:
                 items.append(KeptItem(f"{place} {fact.number}", fact.text, place))
-        title, empty, label = (
-            self._services.sentence(f"memory.{key}", event) for key in ("title", "none", "delete")
+        title, empty, label, word = (
+            self._services.sentence(f"memory.{key}", event)
+            for key in ("title", "none", "delete", "word")
         )
-        return KeptSection(title, empty, DELETE, label, items)
+        return KeptSection(title, empty, DELETE, label, items, word)
 
     async def delete_kept(
         self, conversation: str, event: InboundEvent, action: str, key: str

@@ -118,10 +118,11 @@ class Reminders(Feature):
                 item = KeptItem(f"{place} {one.id}", line_of(one, texts, language), place)
                 known.append((one.at, item))
         known.sort(key=itemgetter(0))
-        title, empty, label = (
-            self._services.sentence(f"reminder.{key}", event) for key in ("title", "none", "cancel")
+        title, empty, label, word = (
+            self._services.sentence(f"reminder.{key}", event)
+            for key in ("title", "none", "cancel", "word")
         )
-        return KeptSection(title, empty, CANCEL, label, [item for _, item in known])
+        return KeptSection(title, empty, CANCEL, label, [item for _, item in known], word)
 
     async def delete_kept(
         self, conversation: str, event: InboundEvent, action: str, key: str

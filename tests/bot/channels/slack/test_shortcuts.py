@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
-from bot.channels.slack import directs, shortcuts
+from bot.channels.slack import lookups
 from bot.channels.slack.shortcuts import MESSAGE_CAP
 from bot.channels.slack.types import Address, read_address
 from bot.providers.scripted import Step
@@ -200,8 +200,7 @@ async def test_the_direct_message_is_looked_up_once(here: SlackPipeline, fake: S
 
 async def test_slow_lookups_are_not_waited_for(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slack gets its answer in time; LANGUAGE and the person's id do."""
-    monkeypatch.setattr(shortcuts, "LOOKUP_S", 0.0)
-    monkeypatch.setattr(directs, "LOOKUP_S", 0.0)
+    monkeypatch.setattr(lookups, "LOOKUP_S", 0.0)
     assert await rig.send(shortcut(SHOWN, SUMMARISE)) == 200
     [(conversation, arrival)] = rig.inbox.accepted
     assert (conversation, arrival.message.text[:9]) == (f"slack:{TEAM}:{USER}", "Summarise")

@@ -13,14 +13,19 @@ from msgspec.structs import replace
 from bot.channels import Delivery, Reply
 from bot.channels.slack.streaming import Stream
 from bot.channels.slack.types import Address, write_address
-from bot.errors import DeliverLater, LeaseLost
-from bot.live_events import AnswerText, TurnStarted
+from bot.errors import DeliverLater, LeaseLost, StoreUnavailable
+from bot.live_events import AnswerText
+from bot.providers import TextDelta
+from bot.providers.scripted import Step
+from bot.store import Store
 from bot.transcript import encode
-from tests.bot.channels.slack.rig import TS, Rig
+from tests.bot.channels.slack.pipeline import SlackPipeline
+from tests.bot.channels.slack.questions import ASKED, PLACES, Question, in_channel
+from tests.bot.channels.slack.rig import TS, Rig, begun_turn
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, TEAM, USER
-from tests.waiting import until
+from tests.waiting import until, until_true
 
 START, APPEND, STOP, UPDATE = (
     "chat.startStream",
@@ -28,7 +33,8 @@ START, APPEND, STOP, UPDATE = (
     "chat.stopStream",
     "chat.update",
 )
-POST, DELETE, LOOK = "chat.postMessage", "chat.delete", "conversations.replies"
+POST = "chat.postMessage"
+DELETE, LOOK = "chat.delete", "conversations.replies"
 WORDS = (
     "Let me think about the weather in Tokyo, which is a large city by the sea in the east of "
     "Japan."
@@ -38,13 +44,14 @@ NOTE = "slack:stream:turn"
 ADDRESS = write_address(Address(CHANNEL, TS, TS, user=USER, team=TEAM))
 FIRST = Delivery("turn_1", "turn", Reply(ANSWER), ADDRESS, attempts=1)
 MARK = {"event_type": "kaiwa_delivery", "event_payload": {"id": "turn_1"}}
+PARAGRAPHS = [f"{number} " + "x" * 600 for number in range(12)]
+LONG = "\n\n".join(PARAGRAPHS)
+THREAD = f"slack:{TEAM}:{CHANNEL}:{ASKED}"
 
 
 async def stream(rig: Rig, seen: Callable[[], bool]) -> None:
     """A turn that ends, or is broken off, once something of it is seen."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(TurnStarted("turn", ("m1",)))
-        await watcher.show(AnswerText(WORDS))
+    async with begun_turn(rig, AnswerText(WORDS)):
         await until(seen)
 
 
@@ -109,8 +116,8 @@ async def test_a_restarted_turn_waits_for_what_it_has_begun_before(
 
     fake.meanwhile[START] = think
     await stream(rig, lambda: len(fake.called(START)) == 1)
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(TurnStarted("turn", ("m1",)))
+    async with begun_turn(rig):
+        pass
     delivering = asyncio.create_task(deliver(rig))
     await asyncio.wait([delivering], timeout=0.05)
     may_end.set()
@@ -303,7 +310,7 @@ async def test_a_store_that_goes_away_meanwhile_is_waited_for(
     """What can be done twice is done again."""
     fake.fail(UPDATE, "message_not_found")
     fake.meanwhile[UPDATE] = lambda: setattr(streamed.kv, "away", True)
-    with pytest.raises(DeliverLater, match="the store"):
+    with pytest.raises(StoreUnavailable):
         await deliver(streamed)
     assert fake.posted == []
 
@@ -334,3 +341,101 @@ async def test_a_process_that_has_lost_the_conversation_touches_nothing(
     with pytest.raises(LeaseLost):
         await streamed.slack.deliver("slack:x", FIRST, lost)
     assert fake.posted == []
+
+
+@pytest.fixture
+def strict(fake: SlackFake) -> None:
+    """Of this text a message holds a quarter."""
+    fake.most = len(LONG) // 4 + 100
+
+
+def whole(fake: SlackFake) -> list[str]:
+    """The paragraphs that people see, in their order."""
+    return "\n\n".join(fake.shown).split("\n\n")
+
+
+def asks(fake: SlackFake) -> list[str]:
+    """The texts of the messages that ask what people think of the answer."""
+    blocks = [
+        one.get("blocks", [{}])
+        for channel in fake.messages.values()
+        for one in channel
+        if one.get("bot_id")
+    ]
+    return [one[0]["text"] for one in blocks if one[-1].get("type") == "context_actions"]
+
+
+@pytest.mark.usefixtures("strict")
+async def test_a_text_that_is_too_long_arrives_in_several_messages(
+    store: Store, fake: SlackFake
+) -> None:
+    """Nothing of it is lost, and only the last one asks for feedback."""
+    question, _, _ = in_channel(fake)
+    async with SlackPipeline(store, fake, [Step(LONG)]) as here:
+        await here.send(question)
+    assert (whole(fake), len(fake.posted) > 3) == (PARAGRAPHS, True)
+    assert asks(fake) == [fake.shown[-1]]
+    assert ((await store.depths()).dead_letters, await store.leases.due(10)) == (0, [])
+
+
+@PLACES
+@pytest.mark.usefixtures("strict")
+async def test_the_message_that_was_streamed_holds_the_first_part(
+    store: Store, fake: SlackFake, ask: Callable[[SlackFake], Question]
+) -> None:
+    """The others follow it."""
+    question, _, _ = ask(fake)
+    first = PARAGRAPHS[0]
+    step = Step(LONG, before=(TextDelta(f"{first}\n"),), gate=asyncio.Event(), gate_after=1)
+    async with SlackPipeline(store, fake, [step]) as here:
+        await here.post(question)
+        processing = asyncio.create_task(here.process())
+        await until(lambda: [text.strip() for text in fake.shown] == [first])
+        assert step.gate
+        step.gate.set()
+        await processing
+    assert (whole(fake), fake.called("chat.delete"), len(fake.called("chat.startStream"))) == (
+        PARAGRAPHS,
+        [],
+        1,
+    )
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("strict")
+async def test_another_process_sends_only_the_parts_that_have_not_arrived(
+    store: Store, fake: SlackFake
+) -> None:
+    """The first one gets no answer to the second part, and dies."""
+    question, _, _ = in_channel(fake)
+
+    def hear_nothing() -> None:
+        if len(fake.posted) == 1:
+            fake.meanwhile.clear()
+            fake.hang_up(POST, after=True)
+
+    fake.meanwhile[POST] = hear_nothing
+    async with SlackPipeline(store, fake, [Step(LONG)]) as dead:
+        await dead.send(question)
+        assert len(fake.posted) == 2
+    async with SlackPipeline(store, fake) as other:
+
+        async def is_sent() -> bool:
+            await other.runner.process(THREAD)
+            return not await store.outbox.read(THREAD)
+
+        await until_true(is_sent, 20)
+    assert whole(fake) == PARAGRAPHS
+
+
+@pytest.mark.usefixtures("strict")
+async def test_all_parts_go_with_the_message_that_is_taken_back(
+    store: Store, fake: SlackFake
+) -> None:
+    """As one message would."""
+    question, _, deletion = in_channel(fake)
+    async with SlackPipeline(store, fake, [Step(LONG)]) as here:
+        await here.send(question)
+        assert whole(fake) == PARAGRAPHS
+        await here.send(deletion)
+    assert fake.shown == []

@@ -1,17 +1,24 @@
-"""Answers are shown while they are written, where Slack lets it; nobody waits for that."""
+"""Answers are shown while they are written, where Slack lets it; nobody waits for that. A process
+may die at any point."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as changed
+from redis.asyncio import Redis
 
+from bot.channels import Delivery, Reply
 from bot.channels.slack import streaming
+from bot.channels.slack.config import Timing
 from bot.channels.slack.streaming import Stream
-from bot.channels.slack.tasks import Timing
 from bot.channels.slack.types import Address, write_address
+from bot.errors import LeaseLost
 from bot.live_events import (
     AnswerRestarted,
     AnswerText,
@@ -19,11 +26,13 @@ from bot.live_events import (
     ToolFinished,
     ToolStarted,
     TurnStarted,
-    Watcher,
 )
+from bot.store import Store
 from bot.transcript import encode
-from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
+from tests.bot.channels.slack.rig import QUICK, THREAD, TS, Rig, begun_turn, delivery, open_rig
 from tests.bot.harness import ours
+from tests.bot.store.turns import key, leased
+from tests.fakes.kv import LocalKeyValue
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER
 from tests.waiting import until
@@ -31,41 +40,28 @@ from tests.waiting import until
 START, APPEND, STOP = "chat.startStream", "chat.appendStream", "chat.stopStream"
 LONG = "It is sunny in Tokyo, and it will stay so. " * 3
 NOTE = "slack:stream:turn"
-BEGUN = TurnStarted("turn", ("m1",))
 TOOL = ToolStarted("1", "get_weather", {})
 FINISHED = ToolFinished("1", "get_weather", {}, is_error=False, ms=1)
-
-
-def address(**fields: Any) -> str:
-    usual = {
-        "channel": CHANNEL,
-        "ts": TS,
-        "thread": TS,
-        "language": "en",
-        "user": USER,
-        "team": TEAM,
-    }
-    return write_address(Address(**usual | fields))
+WORDS = (
+    "Let me think about the weather in Tokyo, which is a large city by the sea in the east of "
+    "Japan."
+)
+ANSWER = "**21 °C** and sunny."
+PLACES = {
+    CHANNEL: Address(CHANNEL, TS, TS, user=USER, team=TEAM),
+    DIRECT: Address(DIRECT, TS, TS, user=USER, team=TEAM),
+}
+# of a process to the store about one stream: two before it, two after it, two of its delivery
+REQUESTS = 6
 
 
 async def turn(
     rig: Rig, *events: LiveEvent, seen: Callable[[], bool] | None = None, **where: Any
 ) -> None:
     """A turn with these events, which ends once something is seen, or could have been."""
-    async with rig.slack.live_view("slack:x", address(**where)) as watcher:
-        for event in (BEGUN, *events):
-            await watcher.show(event)
+    async with begun_turn(rig, *events, **where):
         await (until(seen) if seen else shown_elsewhere(rig))
     await rig.slack.tasks.join()
-
-
-@asynccontextmanager
-async def begun_turn(rig: Rig, *events: LiveEvent) -> AsyncIterator[Watcher]:
-    """A turn that has begun, and shown these events."""
-    async with rig.slack.live_view("slack:x", address()) as watcher:
-        for event in (BEGUN, *events):
-            await watcher.show(event)
-        yield watcher
 
 
 async def shown_elsewhere(rig: Rig) -> None:
@@ -73,9 +69,8 @@ async def shown_elsewhere(rig: Rig) -> None:
     been."""
     before = len(rig.fake.shown)
     rig.fake.add_message("C0002", TS, "A question")
-    async with rig.slack.live_view("slack:y", address(channel="C0002", team="T2")) as watcher:
-        await watcher.show(TurnStarted(f"elsewhere_{before}", ("m1",)))
-        await watcher.show(AnswerText(LONG))
+    elsewhere = {"turn": f"elsewhere_{before}", "channel": "C0002", "team": "T2"}
+    async with begun_turn(rig, AnswerText(LONG), **elsewhere):
         await until(lambda: len(rig.fake.shown) > before and all(rig.fake.shown))
 
 
@@ -150,10 +145,8 @@ async def test_an_answer_that_shrinks_while_it_is_waited_for_is_posted_whole(
     """The words were taken back before the first of them was shown."""
     async with (
         open_rig(fake, timing=Timing(settle_s=0.0, status_after_s=0.0, pace_s=0.2)) as rig,
-        rig.slack.live_view("slack:x", address()) as watcher,
+        begun_turn(rig, AnswerText(LONG)) as watcher,
     ):
-        await watcher.show(BEGUN)
-        await watcher.show(AnswerText(LONG))
         await until(lambda: len(fake.called("assistant.threads.setStatus")) == 1)
         await watcher.show(AnswerRestarted())
         await shown_elsewhere(rig)
@@ -224,13 +217,11 @@ async def test_a_model_cannot_call_everybody_piece_by_piece(fake: SlackFake, rig
 
 
 async def test_a_stream_that_another_process_began_is_left_to_the_delivery(
-    fake: SlackFake, rig: Rig
+    fake: SlackFake, rig: Rig, other: Rig
 ) -> None:
     """The same turn, taken again after a crash, begins no second message."""
     await turn(rig, AnswerText(LONG), seen=lambda: fake.shown == [LONG])
-    async with open_rig(fake) as other:
-        other.kv.stored = rig.kv.stored
-        await turn(other, AnswerText(LONG), AnswerText("More."))
+    await turn(other, AnswerText(LONG), AnswerText("More."))
     assert (begun(fake), fake.shown) == ([CHANNEL], [LONG, LONG])
 
 
@@ -298,3 +289,129 @@ async def test_a_stream_that_takes_no_more_is_left_alone(
         await watcher.show(AnswerText("And more."))
     await rig.slack.tasks.join()
     assert (fake.shown, len(fake.called(APPEND))) == ([LONG], 2)
+
+
+class Stopping(LocalKeyValue):
+    """The store of a process that stops at one of its requests about streams, and may go on later.
+
+    Attributes:
+        is_stopped: at that request.
+        goes_on: afterwards.
+        requests: about streams so far.
+    """
+
+    def __init__(self, at: int, *, obeyed: bool) -> None:
+        super().__init__()
+        self.is_stopped = False
+        self.goes_on = asyncio.Event()
+        self.requests = 0
+        self._at = at
+        self._obeyed = obeyed
+
+    async def get(self, name: str) -> bytes | None:
+        value = await super().get(name)
+        await self._pass(name)
+        return value if self._obeyed else await super().get(name)
+
+    async def set(self, name: str, value: bytes, ttl_s: int, person: str = "") -> None:
+        if self._obeyed:
+            await super().set(name, value, ttl_s)
+        await self._pass(name)
+        if not self._obeyed:
+            await super().set(name, value, ttl_s)
+
+    async def _pass(self, name: str) -> None:
+        if not name.startswith("slack:stream:"):
+            return
+        self.requests += 1
+        if self.requests == self._at:
+            self.is_stopped = True
+            await self.goes_on.wait()
+
+
+class Turn:
+    """A turn with a slow call and a long answer, and its delivery."""
+
+    def __init__(self, rig: Rig, where: Address) -> None:
+        self.rig = rig
+        self.where = write_address(where)
+        self.is_lost = False
+
+    @property
+    def delivery(self) -> Delivery:
+        return Delivery("turn_1", "turn", Reply(ANSWER), self.where, attempts=1)
+
+    async def run(self, fake: SlackFake) -> None:
+        """From its first event to its delivery."""
+        async with self.rig.slack.live_view("slack:x", self.where) as watcher:
+            await watcher.show(TurnStarted("turn", ("m1",)))
+            await watcher.show(ToolStarted("c1", "get_weather", {}))
+            await watcher.show(ToolFinished("c1", "get_weather", {}, is_error=False, ms=1))
+            await watcher.show(AnswerText(WORDS))
+            await until(lambda: any(WORDS in shown for shown in fake.shown))
+            await watcher.show(AnswerText(" More."))
+            await until(lambda: any("More." in shown for shown in fake.shown))
+        await self.rig.slack.deliver("slack:x", self.delivery, self.assert_lease)
+
+    async def assert_lease(self) -> None:
+        """Raise once another process has the conversation."""
+        if self.is_lost:
+            raise LeaseLost("x")
+
+
+@pytest.mark.parametrize("channel", PLACES)
+async def test_a_stream_makes_so_many_requests(fake: SlackFake, channel: str) -> None:
+    """The other test goes through all of them."""
+    fake.add_message(DIRECT, TS, "A question")
+    kv = Stopping(0, obeyed=True)
+    async with open_rig(fake, kv=kv) as rig:
+        await Turn(rig, PLACES[channel]).run(fake)
+    assert (kv.requests, [shown.rpartition("]\n")[2] for shown in fake.shown]) == (
+        REQUESTS,
+        [ANSWER],
+    )
+
+
+@pytest.mark.parametrize("channel", PLACES)
+@pytest.mark.parametrize("obeyed", [False, True])
+@pytest.mark.parametrize("at", range(1, REQUESTS + 1))
+async def test_wherever_a_process_stops_one_whole_answer_is_left(
+    fake: SlackFake, channel: str, obeyed: bool, at: int
+) -> None:
+    """Also after it goes on, without the lease: it changes nothing.
+
+    A stream that it begins too late stays without a word.
+    """
+    fake.add_message(DIRECT, TS, "A question")
+    kv = Stopping(at, obeyed=obeyed)
+    async with open_rig(fake, kv=kv) as rig, open_rig(fake, timing=replace(QUICK)) as other:
+        other.kv.stored = kv.stored
+        turn = Turn(rig, PLACES[channel])
+        running = asyncio.create_task(turn.run(fake))
+        await until(lambda: kv.is_stopped)
+        for attempts in (1, 2):
+            await other.slack.deliver("slack:x", changed(turn.delivery, attempts=attempts), ours)
+        turn.is_lost = True
+        kv.goes_on.set()
+        running.cancel()
+        await asyncio.wait([running])
+        await rig.slack.tasks.join()
+    answers = [shown.rpartition("]\n")[2] for shown in fake.shown]
+    assert answers == [ANSWER] or (at <= 2 and answers == [ANSWER, ""])
+
+
+async def test_whoever_slept_after_looking_in_vain_posts_nothing(
+    store: Store, redis: Redis, fake: SlackFake, rig: Rig
+) -> None:
+    """The other process posts between the look and the second post."""
+    lost = await leased(store, THREAD)
+
+    async def slept() -> None:
+        if await redis.delete(key("lease", THREAD)):
+            held = await leased(store, THREAD)
+            await rig.slack.deliver(THREAD, delivery(attempts=3), partial(store.leases.renew, held))
+        await store.leases.renew(lost)
+
+    with pytest.raises(LeaseLost):
+        await rig.slack.deliver(THREAD, delivery(attempts=2), slept)
+    assert [posted["markdown_text"] for posted in fake.posted] == ["Hello"]

@@ -4,7 +4,6 @@ nothing else."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +12,11 @@ from msgspec.structs import replace as changed
 
 from bot.channels import Delivery, Reply
 from bot.channels.slack import streaming
-from bot.channels.slack.task_cards import MOST, TITLE
-from bot.channels.slack.tasks import Timing
+from bot.channels.slack.config import Timing
+from bot.channels.slack.live_answer import MOST_CARDS, TITLE
 from bot.channels.slack.types import Address, write_address
-from bot.live_events import AnswerText, LiveEvent, ToolFinished, ToolStarted, TurnStarted, Watcher
-from tests.bot.channels.slack.rig import QUICK, TS, Rig, open_rig
+from bot.live_events import AnswerText, ToolFinished, ToolStarted
+from tests.bot.channels.slack.rig import QUICK, TS, Rig, begun_turn, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, TEAM, USER
@@ -27,7 +26,6 @@ APPEND, UPDATE = "chat.appendStream", "chat.update"
 SLOW: Timing = replace(QUICK, card_s=0.01)
 LONG = "It is sunny in Tokyo, and it will stay so. " * 3
 ADDRESS = write_address(Address(CHANNEL, TS, TS, language="ja", user=USER, team=TEAM))
-BEGUN = TurnStarted("turn", ("m1",))
 ANSWER = Delivery("turn_1", "turn", Reply("**21 °C**"), ADDRESS, attempts=1)
 
 
@@ -52,15 +50,6 @@ async def rig(fake: SlackFake) -> AsyncIterator[Rig]:
     """A process in which each call is slow."""
     async with open_rig(fake, timing=SLOW) as rig:
         yield rig
-
-
-@asynccontextmanager
-async def begun_turn(rig: Rig, *events: LiveEvent) -> AsyncIterator[Watcher]:
-    """A turn that has begun, and shown these events."""
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        for event in (BEGUN, *events):
-            await watcher.show(event)
-        yield watcher
 
 
 async def deliver(rig: Rig, delivery: Delivery = ANSWER) -> None:
@@ -90,9 +79,8 @@ async def test_a_slow_call_has_a_card_with_its_title_and_state(fake: SlackFake, 
 
 async def test_quick_calls_begin_no_stream(fake: SlackFake) -> None:
     """Their cards are shown if the answer is streamed for its length."""
-    async with open_rig(fake) as rig, rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        for event in (BEGUN, called(), finished(rejected=True), AnswerText(LONG)):
-            await watcher.show(event)
+    events = called(), finished(rejected=True), AnswerText(LONG)
+    async with open_rig(fake) as rig, begun_turn(rig, *events):
         await until(lambda: fake.shown == [LONG])
         assert cards(fake) == [("天気", "error")]
         assert len(fake.called(APPEND)) == 1
@@ -139,10 +127,10 @@ async def test_titles_are_plain_and_bounded(
 async def test_an_answer_has_so_many_cards(fake: SlackFake, rig: Rig) -> None:
     """Further calls have none; an id that comes again is the same call."""
     async with begun_turn(rig) as watcher:
-        for number in range(MOST + 5):
+        for number in range(MOST_CARDS + 5):
             await watcher.show(called(f"c{number}"))
         await watcher.show(called("c0"))
-        await until(lambda: len(cards(fake)) == MOST)
+        await until(lambda: len(cards(fake)) == MOST_CARDS)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +147,8 @@ async def test_a_workspace_without_chunks_streams_text(fake: SlackFake, error: s
             await until(lambda: fake.shown == [f"{LONG}\n\nMore."])
         await deliver(rig)
         rig.kv.stored.clear()
-        async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-            for event in (TurnStarted("later", ("m2",)), called(), finished(), AnswerText(LONG)):
-                await watcher.show(event)
+        events = called(), finished(), AnswerText(LONG)
+        async with begun_turn(rig, *events, turn="later"):
             await until(lambda: fake.shown[-1] == LONG)
     assert len([call for call in fake.called(APPEND) if "chunks" in call]) == 1
 
@@ -205,9 +192,7 @@ async def test_a_refusal_within_a_stream_is_only_its_own(fake: SlackFake, rig: R
         await until(lambda: len(fake.called(APPEND)) == 2)
     await deliver(rig)
     rig.kv.stored.clear()
-    async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-        await watcher.show(TurnStarted("later", ("m2",)))
-        await watcher.show(called())
+    async with begun_turn(rig, called(), turn="later"):
         await until(lambda: cards(fake) == [("天気", "in_progress")])
 
 
@@ -230,9 +215,7 @@ async def test_messages_without_cards_where_the_workspace_does_not_know_the_bloc
     """The answer stands in the same message, once, and the next one does not try."""
     fake.no_blocks = {"task_card"}
     for turn in ("one", "two"):
-        async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-            await watcher.show(TurnStarted(turn, ("m1",)))
-            await watcher.show(called())
+        async with begun_turn(rig, called(), turn=turn):
             await until(lambda: cards(fake) == [("天気", "in_progress")])
         await deliver(rig, changed(ANSWER, id=f"{turn}_1", turn_id=turn))
     assert fake.shown == ["**21 °C**"] * 2
@@ -241,7 +224,7 @@ async def test_messages_without_cards_where_the_workspace_does_not_know_the_bloc
 
 @pytest.mark.parametrize("after", [False, True])
 async def test_another_process_finishes_a_message_with_its_cards(
-    fake: SlackFake, rig: Rig, after: bool
+    fake: SlackFake, rig: Rig, other: Rig, after: bool
 ) -> None:
     """The first has died at the answer; one that has never claimed the message leaves none."""
     async with begun_turn(rig, called()):
@@ -249,21 +232,17 @@ async def test_another_process_finishes_a_message_with_its_cards(
     fake.hang_up(UPDATE, after=after)
     with pytest.raises(Exception, match=UPDATE):
         await deliver(rig)
-    async with open_rig(fake) as other:
-        other.kv.stored = rig.kv.stored
-        await deliver(other, changed(ANSWER, attempts=2))
+    await deliver(other, changed(ANSWER, attempts=2))
     assert fake.shown == ["[✗ 天気]\n**21 °C**"]
 
 
 async def test_a_process_that_has_not_written_the_stream_shows_the_answer_alone(
-    fake: SlackFake, rig: Rig
+    fake: SlackFake, rig: Rig, other: Rig
 ) -> None:
     """The states of calls were known to the other one."""
     async with begun_turn(rig, called()):
         await until(lambda: cards(fake) == [("天気", "in_progress")])
-    async with open_rig(fake) as other:
-        other.kv.stored = rig.kv.stored
-        await deliver(other, ANSWER)
+    await deliver(other, ANSWER)
     assert fake.shown == ["**21 °C**"]
 
 
@@ -273,9 +252,7 @@ async def test_a_process_knows_the_cards_of_the_newest_of_its_streams(
     """The answer of an older one is shown alone."""
     monkeypatch.setattr(streaming, "WRITTEN", 1)
     for started, turn in ((1, "turn"), (2, "later")):
-        async with rig.slack.live_view("slack:x", ADDRESS) as watcher:
-            await watcher.show(TurnStarted(turn, ("m1",)))
-            await watcher.show(called())
+        async with begun_turn(rig, called(), turn=turn):
             # Awaited in this round.
             await until(lambda: len(fake.called(APPEND)) == started)  # noqa: B023
         await rig.slack.tasks.join()

@@ -1,4 +1,5 @@
-"""Questions about calls that act are posted with buttons, and show how they were decided."""
+"""Questions about calls that act are posted with buttons, whose presses are decisions, and show how
+they were decided."""
 
 from __future__ import annotations
 
@@ -8,17 +9,28 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.channels import Delivery, Reply
+from bot.channels.slack.cards import read_open, waiting_block
 from bot.channels.slack.types import Address, write_address
-from bot.channels.slack.waiting_cards import card_block, is_whole, read_open
-from bot.errors import DeliverLater, TokenRefused
+from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 from bot.features.approvals.questions import Question, card_of
 from bot.live_events import AnswerText, TurnStarted
 from bot.safe_text.arguments import render_arguments
+from bot.transcript import Author, Message
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, delivery
-from tests.bot.harness import ours, texts
+from tests.bot.harness import decision_of, ours, texts
 from tests.bot.safe_text.corpus import ATTACKS
 from tests.fakes.slack import SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, message
+from tests.fakes.slack_events import (
+    CHANNEL,
+    DIRECT,
+    SECRET,
+    TEAM,
+    USER,
+    as_interaction,
+    message,
+    press,
+    signed,
+)
 from tests.waiting import until
 
 POST, UPDATE, WHISPER = "chat.postMessage", "chat.update", "chat.postEphemeral"
@@ -32,6 +44,7 @@ ENGLISH, JAPANESE = (
     "May I do this? launch with\n\nwhat: ロケット",
     "次の操作をしてもよろしいですか。launch",
 )
+APPROVE, REJECT = "approval.approve", "approval.reject"
 
 
 def question(
@@ -134,8 +147,8 @@ async def test_no_argument_looks_like_another(fake: SlackFake, rig: Rig) -> None
         stored = await read_open(THREAD, rig.kv)
         assert stored
         shown = fake.posted[-1]["blocks"][0]
-        if not is_whole(stored.card):
-            shown = card_block(stored.card, texts(), "en", whole=True)
+        if not stored.is_whole:
+            shown = waiting_block(stored, texts(), True)
         call = shown["elements"][1]
         assert call["type"] == "rich_text_preformatted"
         assert [element["text"] for element in call["elements"]] == [
@@ -202,7 +215,7 @@ async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(
         rig.kv.away = True
 
     fake.meanwhile[POST] = lose_the_store
-    with pytest.raises(DeliverLater, match="where the card was posted is not stored"):
+    with pytest.raises(StoreUnavailable):
         await deliver(rig, question())
     rig.kv.away = False
     await deliver(rig, question(attempts=2), outcome())
@@ -213,7 +226,7 @@ async def test_an_outcome_waits_for_slack_and_for_the_store(fake: SlackFake, rig
     """Passing trouble loses no outcome."""
     await deliver(rig, question())
     rig.kv.away = True
-    with pytest.raises(DeliverLater, match="the store does not say"):
+    with pytest.raises(StoreUnavailable):
         await deliver(rig, outcome())
     rig.kv.away = False
     fake.fail(UPDATE, "invalid_auth")
@@ -286,13 +299,11 @@ async def test_a_plain_yes_or_no_of_the_asker_is_heard_without_a_mention(
 ) -> None:
     """In the question's thread, while it is open; anything else there may be meant for others."""
     spoken = message(words, "1700000060.000200", user=user, thread_ts=thread)
-    assert await rig.receive(spoken) is None
+    assert await rig.receive(spoken) == []
     await deliver(rig, question())
-    assert (await rig.receive(spoken) is not None) is heard
+    assert bool(await rig.receive(spoken)) is heard
     await deliver(rig, outcome())
-    assert (
-        await rig.receive(message(words, "1700000070.000200", user=user, thread_ts=thread)) is None
-    )
+    assert await rig.receive(message(words, "1700000070.000200", user=user, thread_ts=thread)) == []
 
 
 def refusal(**address: Any) -> Delivery:
@@ -319,3 +330,123 @@ async def test_a_refusal_that_comes_too_late_for_its_address_is_whispered(
         await deliver(rig, refusal(user="U9"))
     assert [line["cause"] for line in logged] == ["user_not_in_channel"]
     assert fake.posted == []
+
+
+async def asked(rig: Rig, **address: Any) -> dict[str, Any]:
+    """The message that holds the question, as Slack has it."""
+    await deliver(rig, question(**address))
+    return rig.fake.messages[address.get("channel", CHANNEL)][-1]
+
+
+@pytest.mark.parametrize(("action", "approved"), [(APPROVE, True), (REJECT, False)])
+async def test_a_press_is_a_decision(
+    fake: SlackFake, rig: Rig, action: str, *, approved: bool
+) -> None:
+    """In the conversation where the question was asked; the answer goes below it."""
+    message = await asked(rig)
+    url = f"{fake.origin}/actions/1"
+    [(conversation, arrival)] = await rig.receive(
+        press(message, action, user="U7", response_url=url)
+    )
+    address = Address(CHANNEL, message["ts"], TS, user="U7", team=TEAM, private_url=url)
+    spoken = Message(
+        f"{ID}:U7:{action}", "user", (), arrival.message.at, author=Author("U7", "hanako")
+    )
+    assert conversation == THREAD
+    where = write_address(address)
+    assert arrival == decision_of(spoken, ID, approved=approved, address=where, group=True)
+    assert arrival.message.at > 1_800_000_000_000
+
+
+async def test_pressing_again_decides_nothing_new(rig: Rig) -> None:
+    """A double click is one decision; the other button, and another person, are others."""
+    message = await asked(rig)
+    presses = [
+        press(message, APPROVE),
+        press(message, APPROVE),
+        press(message, REJECT),
+        press(message, APPROVE, user="U7"),
+    ]
+    assert [await rig.send(one) for one in presses] == [200] * 4
+    assert [arrival.message.id for _, arrival in rig.inbox.accepted] == [
+        f"{ID}:{USER}:{APPROVE}",
+        f"{ID}:{USER}:{REJECT}",
+        f"{ID}:U7:{APPROVE}",
+    ]
+
+
+async def test_a_press_in_a_1_to_1_belongs_to_it(fake: SlackFake, rig: Rig) -> None:
+    """Nobody reads along there, and the answer stands where the question does."""
+    fake.add_message(DIRECT, TS, "A question")
+    conversation = f"slack:{TEAM}:{DIRECT}"
+    await rig.slack.deliver(conversation, question(channel=DIRECT, thread=""), ours)
+    message = fake.messages[DIRECT][-1]
+    [(place, heard)] = await rig.receive(press(message, REJECT, channel=DIRECT))
+    assert (place, heard.group) == (conversation, False)
+    assert heard.address == write_address(Address(DIRECT, message["ts"], user=USER, team=TEAM))
+
+
+async def test_without_the_store_no_modal_opens(fake: SlackFake, rig: Rig) -> None:
+    """What was asked is not known."""
+    await deliver(rig, question(dict.fromkeys("abcd", 1)))
+    rig.kv.away = True
+    with capture_logs() as logged:
+        assert (
+            await rig.send(press(fake.messages[CHANNEL][-1], "card.open", trigger=fake.trigger()))
+            == 200
+        )
+        await rig.slack.tasks.join()
+    assert ([line["event"] for line in logged], fake.modals) == (["slack.modal_not_opened"], {})
+
+
+async def test_an_unsigned_press_decides_nothing(rig: Rig) -> None:
+    """Whoever knows a question's id could press otherwise."""
+    body = as_interaction(press(await asked(rig), APPROVE))
+    assert (await rig.post(body, signed(body, secret=f"{SECRET}0"))).status_code == 401
+    assert rig.inbox.accepted == []
+
+
+async def test_a_press_that_cannot_be_kept_is_not_acknowledged(rig: Rig) -> None:
+    """Slack shows that it did not work."""
+    message = await asked(rig)
+    rig.inbox.away = True
+    assert await rig.send(press(message, APPROVE)) == 503
+
+
+async def test_an_address_that_is_not_slacks_is_not_written_to(rig: Rig) -> None:
+    """The rest of the press counts."""
+    [(_, heard)] = await rig.receive(
+        press(await asked(rig), APPROVE, response_url="https://evil.example/x")
+    )
+    assert "evil" not in heard.address
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"action_id": "another"},
+        {"value": "question 1"},
+        {"block_id": "slack:T1"},
+        {"block_id": "line:U1:user:U1"},
+        {"block_id": f"{THREAD}:1"},
+        {"block_id": f"{THREAD}\n"},
+        {"action_id": 5},
+    ],
+)
+async def test_a_press_of_another_form_is_acknowledged_and_left(
+    rig: Rig, change: dict[str, Any]
+) -> None:
+    """Buttons of ours from another time, or of nobody's."""
+    payload = press(await asked(rig), APPROVE)
+    payload["actions"][0] |= change
+    assert await rig.receive(payload) == []
+
+
+@pytest.mark.parametrize(
+    "change", [{"user": {}}, {"container": {"type": "view"}}, {"actions": []}, {"actions": [1]}]
+)
+async def test_a_payload_of_another_form_is_acknowledged_and_left(
+    rig: Rig, change: dict[str, Any]
+) -> None:
+    """As are presses that stand in no message."""
+    assert await rig.receive({**press(await asked(rig), APPROVE), **change}) == []

@@ -1,18 +1,19 @@
-"""The home tab shows what is kept of a person, and its buttons delete it: the whole path, on a real
-store."""
+"""The home tab shows what is kept of a person, and its buttons delete it; a form shows a long card:
+the whole path, on a real store."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.channels import InboundEvent
-from bot.channels.slack.home import MOST_ROWS
 from bot.channels.slack.types import Address, write_address
+from bot.channels.slack.views import MOST_ROWS
 from bot.clock import now_ms
 from bot.features.memory.store import PersonFacts
 from bot.features.reminders.personal import PersonalReminders
@@ -20,17 +21,33 @@ from bot.features.reminders.reminder import Reminder
 from bot.features.reminders.store import StoredReminders
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Author, Message
+from bot.transcript import Author, Message, ToolCall
 from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import TS, open_rig
 from tests.fakes.slack import APP_TOKEN, SlackFake
-from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM, USER, home_opened, message, view_press
-from tests.fakes.slack_views import read_view
+from tests.fakes.slack_events import (
+    CHANNEL,
+    DIRECT,
+    JSON,
+    TEAM,
+    USER,
+    home_opened,
+    mention,
+    message,
+    press,
+    view_press,
+)
+from tests.fakes.slack_views import TRIGGER_S, read_view
+from tests.fakes.tools import Launch, tool_map
 
 PUBLISH = "views.publish"
 ALONE, CHANNEL_PLACE = f"slack:{TEAM}:{DIRECT}", f"slack:{TEAM}:{CHANNEL}"
 CANCEL, DELETE, FORGET = "kaiwa_home_cancel", "kaiwa_home_delete", "kaiwa_home_forget"
 OTHER = "U00000002"
+REVIEW, APPROVE, REJECT = "card.open", "approval.approve", "approval.reject"
+ARGUMENTS = {"what": "rocket", "where": "<!channel> `moon`", "when": "now\nor later", "crew": 3}
+BOSS = "U0000BOSS"
+OPEN, UPDATE = "views.open", "views.update"
 
 
 @pytest.fixture
@@ -268,3 +285,164 @@ async def test_nothing_is_said_to_be_deleted_that_is_not(
         assert await rig.send(view_press(fake.homes[USER], FORGET)) == 503
         await rig.slack.tasks.join()
     assert tab(fake) == before
+
+
+class Launches(SlackPipeline):
+    """A process with a tool that acts."""
+
+    def __init__(
+        self, store: Store, fake: SlackFake, arguments: dict[str, Any] = ARGUMENTS, **settings: Any
+    ) -> None:
+        self.launch = Launch()
+        steps = [Step(calls=(ToolCall("c1", "launch", arguments),)), Step("Done.")]
+        super().__init__(store, fake, steps, tool_map(self.launch), approvers=(BOSS,), **settings)
+
+    def asked(self) -> JSON:
+        """The message of the question."""
+        return next(one for one in self.fake.messages[CHANNEL] if len(one.get("blocks", ())) == 2)
+
+    async def review(self, age_s: float = 0.0, **fields: Any) -> JSON | None:
+        """Somebody presses the button of the question; the modal that opens."""
+        url, known = f"{self.fake.origin}/actions/1", len(self.fake.modals)
+        trigger = self.fake.trigger(age_s)
+        await self.send(press(self.asked(), REVIEW, response_url=url, trigger=trigger, **fields))
+        return list(self.fake.modals.values())[-1] if len(self.fake.modals) > known else None
+
+    @property
+    def reported(self) -> list[str]:
+        """What was said to one person alone."""
+        private = [one["text"] for sent in self.fake.responses.values() for one in sent]
+        return private + [one["markdown_text"] for one in self.fake.whispered]
+
+
+@pytest.fixture
+async def launches(fake: SlackFake, store: Store) -> AsyncIterator[Launches]:
+    fake.add_user(USER, "Ann", locale="en-US")
+    fake.add_user(OTHER, "Taro")
+    fake.add_user(BOSS, "Boss")
+    async with Launches(store, fake) as launches:
+        await launches.send(mention("Launch the rocket, please", TS))
+        yield launches
+
+
+async def test_the_question_is_short_and_the_modal_shows_everything(
+    launches: Launches, fake: SlackFake
+) -> None:
+    """Exactly as the tool will get it; nothing in it can become a mention or end the block."""
+    short, buttons = read_view(launches.asked())
+    assert short.startswith(
+        "May I run launch?\nlaunch\n4 arguments. Press the button to see them all"
+    )
+    assert "rocket" not in str(launches.asked())
+    assert buttons == "[See everything] [No]"
+    modal = await launches.review()
+    assert modal
+    whole, decide = read_view(modal)
+    assert (
+        '▸ what: rocket\n▸ where: "<!channel> `moon`"\n▸ when: "now\\nor later"\n▸ crew: 3' in whole
+    )
+    assert decide == "[Yes] [No]"
+    assert fake.called(OPEN)[0]["view"]["title"]["text"] == "May I do this?"
+
+
+@pytest.mark.parametrize(("action", "runs"), [(APPROVE, 1), (REJECT, 0)])
+async def test_a_button_of_the_modal_decides(
+    launches: Launches, fake: SlackFake, action: str, runs: int
+) -> None:
+    """As the buttons of a short question do; the modal then says so."""
+    modal = await launches.review()
+    assert modal
+    decision = view_press(modal, action)
+    await launches.send(decision)
+    await launches.send(decision)
+    assert len(launches.launch.contexts) == runs
+    [spoken] = read_view(fake.modals[modal["id"]])
+    assert spoken == "Thank you, I have your decision. The conversation shows what came of it."
+    assert read_view(launches.asked())[1] == (
+        "Allowed: launch. (hanako)" if runs else "Not allowed: launch. (hanako)"
+    )
+    assert fake.shown[-1] == "Done."
+
+
+async def test_an_approver_may_look_and_decide(launches: Launches) -> None:
+    """Whom APPROVERS names; what others press is refused in a sentence for them alone."""
+    assert await launches.review(user=OTHER) is None
+    assert launches.reported == ["Only the person who asked can decide this."]
+    modal = await launches.review(user=BOSS)
+    assert modal
+    await launches.send(view_press(modal, APPROVE, user=OTHER))  # Slack sends no such press
+    assert launches.launch.contexts == []
+    assert launches.reported[-1] == "Only the person who asked can decide this."
+    await launches.send(view_press(modal, APPROVE, user=BOSS))
+    assert len(launches.launch.contexts) == 1
+
+
+async def test_a_written_yes_does_not_approve_what_was_not_shown(
+    launches: Launches, fake: SlackFake
+) -> None:
+    """A sentence says what to do instead; a no counts."""
+    newest = max(float(one["ts"]) for one in fake.messages[CHANNEL])
+    await launches.send(message("yes", f"{newest + 5:.6f}", thread_ts=TS))
+    assert launches.launch.contexts == []
+    assert launches.reported[-1].startswith("My question does not show everything")
+    await launches.send(message("no", f"{newest + 6:.6f}", thread_ts=TS))
+    assert read_view(launches.asked())[1].startswith("Not allowed: launch.")
+
+
+async def test_a_trigger_lives_three_seconds(launches: Launches, fake: SlackFake) -> None:
+    """After that, and where Slack does not answer, the person is asked to press again."""
+    with capture_logs() as logged:
+        assert await launches.review(TRIGGER_S + 1) is None
+        fake.break_down(OPEN)
+        assert await launches.review() is None
+        fake.break_down(OPEN)
+        fake.break_down("/actions/1")
+        assert await launches.review() is None
+    assert (
+        launches.reported
+        == ["This could not be opened in time. Please press the button again."] * 2
+    )
+    causes = [line["cause"] for line in logged if line["event"] == "slack.modal_not_opened"]
+    assert causes == ["expired_trigger_id", "views.open: status 503", "views.open: status 503"]
+    assert await launches.review()
+
+
+async def test_an_old_question_opens_nothing(launches: Launches) -> None:
+    """It has been decided meanwhile; a press that carries no response URL gets no sentence."""
+    question = launches.asked()
+    again = {**question, "blocks": list(question["blocks"])}
+    await launches.send(press(question, REJECT))
+    launches.fake.messages[CHANNEL].append(again)
+    url, late = f"{launches.fake.origin}/actions/2", launches.fake.trigger()
+    await launches.send(press(again, REVIEW, response_url=url, trigger=late))
+    await launches.send(press(again, REVIEW, trigger=launches.fake.trigger()))
+    assert launches.reported == ["This has been decided already, or it has expired."]
+    assert launches.fake.modals == {}
+
+
+async def test_a_modal_that_cannot_be_changed_has_decided_all_the_same(
+    launches: Launches, fake: SlackFake
+) -> None:
+    """Its person may have closed it."""
+    modal = await launches.review()
+    assert modal
+    fake.modals.clear()
+    with capture_logs() as logged:
+        await launches.send(view_press(modal, APPROVE))
+        fake.break_down(UPDATE)
+        await launches.send(view_press(modal, REJECT))
+    assert len(launches.launch.contexts) == 1
+    causes = [line["cause"] for line in logged if line["event"] == "slack.modal_not_closed"]
+    assert causes == ["not_found", "views.update: status 503"]
+
+
+@pytest.mark.parametrize("change", [{"private_metadata": "no JSON"}, {"blocks": []}])
+async def test_a_view_that_is_not_ours_decides_nothing(launches: Launches, change: JSON) -> None:
+    """Of another app's making, or an older version's."""
+    modal = await launches.review()
+    assert modal
+    pressed = view_press(modal, APPROVE)
+    pressed["view"] |= change
+    pressed["actions"][0] |= {} if "private_metadata" in change else {"block_id": "b1"}
+    await launches.send(pressed)
+    assert launches.launch.contexts == []
