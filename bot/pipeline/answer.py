@@ -43,7 +43,7 @@ from bot.pipeline.media import IN_FLIGHT, ByteSemaphore, TurnMedia
 from bot.pipeline.prepare import Attempt
 from bot.pipeline.reply import apologise, reply_of, sentence
 from bot.pipeline.services import Services
-from bot.transcript import Message, Spending, ToolResult, encode
+from bot.transcript import Message, Spending, ToolResult, channel_of, encode
 
 TURN_S = 300.0
 # A turn that began so short a time ago has just taken all that was in the inbox.
@@ -177,6 +177,10 @@ class Answerer:
         adding: list[AddToAnswer] = [*features.hooks(Feature.after_answer)]
         called = {result.name for message in answered.messages for result in message.results}
         adding += [add_to for tool, add_to in features.after_calls.items() if tool in called]
+        abilities = self._services.channels[channel_of(answered.conversation)].abilities
+        for ability, add_to in features.where_possible.items():
+            if getattr(abilities, ability):
+                adding.append(add_to)
         for add_to in adding:
             reply = await add_to(answered, reply)
         return reply

@@ -269,6 +269,7 @@ class Feature:
         purged, erased: kinds of keys of a conversation that go with its history, or with all of it.
         shown: those of ``kept`` whose entries begin with a conversation that shows what is kept.
         after_calls: of these tools, each with what adds to the answer of a turn that called it.
+        where_possible: by an ability of a channel, what adds to each answer where it has that.
         tool_stores: what the feature's tools may keep for the asker of a turn, by the class by
             which they ask for it (``toolset.tool.ToolContext.store``), each with its maker; None
             where the asker may keep nothing. It is made at the first call that asks.
@@ -286,6 +287,7 @@ class Feature:
     purged: Collection[str] = ()
     erased: Collection[str] = ()
     after_calls: Mapping[str, AddToAnswer] = NOTHING
+    where_possible: Mapping[str, AddToAnswer] = NOTHING
     tool_stores: Mapping[type[Any], MakeStore] = NOTHING
     routes: Sequence[BaseRoute] = ()
     every: Mapping[int, Work] = NOTHING

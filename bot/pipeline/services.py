@@ -60,6 +60,7 @@ REGISTERED = (
     "purged",
     "erased",
     "after_calls",
+    "where_possible",
     "tool_stores",
 )
 HOOKS = {name: hook for name, hook in vars(Feature).items() if callable(hook) and name[0] != "_"}
@@ -122,6 +123,7 @@ class Features:
         self.routes: list[BaseRoute] = []
         self.every: list[tuple[str, int, Work]] = []
         self.after_calls: dict[str, AddToAnswer] = {}
+        self.where_possible: dict[str, AddToAnswer] = {}
         self.tool_stores: dict[type[Any], MakeStore] = {}
         self._by_hook: dict[object, list[Any]] = {hook: [] for hook in HOOKS.values()}
 

@@ -21,8 +21,10 @@ TOYS = sorted((ROOT / "tests/toys").iterdir())
 
 
 def test_the_registry_lists_every_folder() -> None:
-    """One line for each."""
+    """One line for each, and each has a page."""
     assert sorted(FEATURES) == features()
+    pages = {path.parent.name for path in files("bot/features/*/README.md")}
+    assert pages == set(FEATURES)
 
 
 @pytest.mark.long

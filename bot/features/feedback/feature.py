@@ -34,12 +34,12 @@ class Feedback(Feature):
         self._ratings = Ratings(services.store)
         self.actions = {GOOD: self._rate, BAD: self._rate}
         self.kept = {KIND: self._ratings.withdraw}
+        self.where_possible = {"feedback_buttons": self._ask}
 
-    async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
-        """The answer of a model with the buttons, where the channel has such."""
-        channel = self._services.channel(turn.conversation)
+    async def _ask(self, turn: AnsweredTurn, reply: Reply) -> Reply:
+        """The answer of a model with the buttons."""
         model = "".join(turn.model.split())[:MODEL_CAP]
-        if not model or channel is None or not channel.abilities.feedback_buttons:
+        if not model:
             return reply
         value = f"{now_ms()}:{turn.turn_id}:{model}"
         language = language_of(reply.text, self._services.defaults.language)

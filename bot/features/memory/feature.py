@@ -47,7 +47,7 @@ class Memory(Feature):
 
     def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Read the facts of the person who waits for an answer."""
-        self._facts(self._services.place(conversation), author).prefetch()
+        PersonFacts(self._services.store, self._services.place(conversation), author).prefetch()
 
     async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> Message | None:
         """The facts of the person whom the turn answers; none where not all is from one person."""
@@ -60,9 +60,8 @@ class Memory(Feature):
     async def overview(self, conversation: str, event: InboundEvent) -> KeptSection:
         """A person's facts by place."""
         places = await self._places(conversation, event)
-        found = await asyncio.gather(
-            *(self._facts(place, event.author_id).read() for place in places)
-        )
+        store, author = self._services.store, event.author_id
+        found = await asyncio.gather(*(PersonFacts(store, one, author).read() for one in places))
         items = []
         for place, facts in zip(places, found, strict=True):
             for fact in facts:
@@ -82,7 +81,7 @@ class Memory(Feature):
             return False
         if place not in await self._places(conversation, event):
             return False
-        return await self._facts(place, event.author_id).forget(int(number))
+        return await PersonFacts(self._services.store, place, event.author_id).forget(int(number))
 
     async def _places(self, conversation: str, event: InboundEvent) -> list[str]:
         """Where the person has talked to the bot, this conversation and others of their own
@@ -125,10 +124,8 @@ class Memory(Feature):
         """The facts of an event's author; None for somebody unknown in a group."""
         if event.group and not event.author_id:
             return None
-        return self._facts(self._services.place(conversation), event.author_id)
-
-    def _facts(self, place: str, person: str) -> PersonFacts:
-        return PersonFacts(self._services.store, place, person)
+        place = self._services.place(conversation)
+        return PersonFacts(self._services.store, place, event.author_id)
 
 
 def facts_message(facts: Sequence[Fact], asked: Sequence[Message]) -> Message:

@@ -4,7 +4,6 @@ its text."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from bot.store import Store
@@ -50,7 +49,11 @@ class PersonFacts:
         if stored:
             left = self._scripts.send_later([("TTL", self._key)])
             left.add_done_callback(self._renew)
-        return _facts(stored)
+        facts = []
+        for field, value in stored.items():
+            if field != b"last":
+                facts.append(Fact(int(field), value.split(b" ", 2)[2].decode()))
+        return sorted(facts)
 
     def _renew(self, left: asyncio.Future[list[Any]]) -> None:
         """Let facts live on, as reading them is their use; once a day."""
@@ -94,12 +97,3 @@ async def erase(store: Store, _owner: str, entry: str) -> None:
 
 def _key(place: str, person: str) -> str:
     return f"{Keys(place).of(KIND)}:{person}"
-
-
-def _facts(stored: Mapping[bytes, bytes]) -> list[Fact]:
-    facts = [
-        Fact(int(field), value.split(b" ", 2)[2].decode())
-        for field, value in stored.items()
-        if field != b"last"
-    ]
-    return sorted(facts)

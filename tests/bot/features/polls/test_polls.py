@@ -221,7 +221,7 @@ async def test_a_poll_that_cannot_be_read_is_not_shown(store: Store) -> None:
     hooked = ToolResult("c3", "start_poll", {"text": "a hook has changed it"})
     messages = [Message("m", "tool", (failed, result, hooked), 0)]
     polls, turn = Polls(talk(store).runner.services), AnsweredTurn(HERE, "t1", messages)
-    assert await polls.after_answer(turn, Reply("Done")) == Reply("Done")
+    assert await polls.after_calls["start_poll"](turn, Reply("Done")) == Reply("Done")
 
 
 async def test_forget_me_takes_votes_and_polls(store: Store) -> None:
