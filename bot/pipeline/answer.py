@@ -237,10 +237,11 @@ class Answerer:
         request = TurnRequest(conversation, events[-1], asked[-1].author or NOBODY)
         history += filter(None, await features.each(Feature.before_model, request, asked))
         newest = attempt.received[-1]
+        language = services.language(newest)
         context = TurnContext(
             conversation=conversation,
             style=attempt.channel.style,
-            locale=services.locale(newest),
+            locale=request.author.locale or language,
             time_zone=services.time_zone(newest),
             watcher=watcher,
             load=media.load,
@@ -249,7 +250,7 @@ class Answerer:
             tokens_left=await features.limits.tokens_left(turn_id, request),
             find_store=features.find_store(request),
             shows_pictures=attempt.channel.abilities.shows_pictures,
-            withheld=services.sentence("reply.withheld", newest),
+            withheld=services.texts.get("reply.withheld", language),
         )
         ports = ConversationPorts(services, attempt, watcher)
         return Turn(turn_id, context, history, asked, ports, deadline=time.monotonic() + TURN_S)

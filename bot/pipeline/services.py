@@ -34,7 +34,7 @@ from bot.providers import Provider
 from bot.store import Erase, Lease, Store
 from bot.telemetry import Metrics
 from bot.telemetry.observed import OBSERVER, ObservedStep
-from bot.texts import Texts, language_for, language_of
+from bot.texts import Texts, language_for
 from bot.transcript import Message, channel_of
 from toolset.stores import FindStore
 from toolset.tool_map import ToolMap
@@ -307,11 +307,6 @@ class Services:
     def time_zone(self, event: InboundEvent) -> str:
         """The author's time zone; the bot's if the author's is unknown."""
         return usable_zone((event.message.author or NOBODY).time_zone, self.defaults.time_zone)
-
-    def locale(self, event: InboundEvent) -> str:
-        """The author's locale; the language of the text if theirs is unknown."""
-        author = event.message.author or NOBODY
-        return author.locale or language_of(event.message.text, self.defaults.language)
 
 
 def leave_to_workers(conversation: str, author: str) -> None:

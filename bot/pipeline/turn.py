@@ -137,7 +137,7 @@ class TurnRunner:
                 result.replies += answer.replies
                 result.model, result.answers = answer.model, answer.answers
                 result.asker = answer.asker or result.asker
-                if answer.replies:
+                if answer.replies and events[0].scheduled:
                     await self._note_tasks(conversation, events, result, failed=answer.failed)
                 unless = Condition(
                     () if attempt.is_blocked else _ids_of_users(answer.messages),

@@ -140,6 +140,20 @@ class Harness:
         for event in events:
             assert await self.intake(HERE, event)
 
+    async def process(self) -> None:
+        """Answer and deliver what waits."""
+        await self.runner.process(HERE)
+
+    async def say(self, text: str, message_id: str, address: str = "") -> None:
+        """Have a message answered."""
+        await self.receive(text, message_id, address)
+        await self.process()
+
+    async def take(self, *events: InboundEvent) -> None:
+        """Have events answered together."""
+        await self.arrive(*events)
+        await self.process()
+
     async def question(self) -> ButtonCard | None:
         """What a person is asked."""
         return await read_open_card(self.store, HERE)

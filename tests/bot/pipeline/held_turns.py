@@ -14,7 +14,7 @@ from bot.pipeline.interrupts import TOPIC
 from bot.providers.scripted import Step
 from bot.store.keys import Keys
 from bot.transcript import Message, ToolCall
-from tests.bot.harness import HERE, Harness
+from tests.bot.harness import Harness
 from tests.fakes.tools import Echo
 from tests.waiting import until_true
 from toolset.tool import ToolContext
@@ -50,7 +50,7 @@ def hanging() -> Step:
 @asynccontextmanager
 async def held(harness: Harness, step: Step) -> AsyncIterator[None]:
     """Attend until the model is at this step; go on with what is left afterwards, to the end."""
-    attending = asyncio.create_task(harness.runner.process(HERE))
+    attending = asyncio.create_task(harness.process())
     async with asyncio.timeout(WAIT_S):
         await step.at_gate.wait()
     yield
@@ -61,7 +61,7 @@ async def held(harness: Harness, step: Step) -> AsyncIterator[None]:
 
 async def cut_off(harness: Harness, reached: asyncio.Event) -> None:
     """Attend until this is reached, and stop there as a shutdown does."""
-    attending = asyncio.create_task(harness.runner.process(HERE))
+    attending = asyncio.create_task(harness.process())
     async with asyncio.timeout(WAIT_S):
         await reached.wait()
     attending.cancel()
@@ -85,7 +85,7 @@ async def under_way(
     """A turn whose model is at this step, in a process to which changes are published."""
     async with harness.runner.interrupts.listen():
         await until_true(partial(_is_listening, redis))
-        processing = asyncio.create_task(harness.runner.process(HERE))
+        processing = asyncio.create_task(harness.process())
         async with asyncio.timeout(WAIT_S):
             await step.at_gate.wait()
             yield processing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.bot.harness import HERE, Harness
+from tests.bot.harness import Harness
 
 LONG = "long " * 200  # with what stands around it, three of these turns fill a thousand tokens
 
@@ -10,8 +10,7 @@ LONG = "long " * 200  # with what stands around it, three of these turns fill a 
 async def talk(harness: Harness, *texts: str) -> None:
     """Say one thing after the other, each in a turn of its own."""
     for text in texts:
-        await harness.receive(text, f"m{len(harness.box.delivered)}")
-        await harness.runner.process(HERE)
+        await harness.say(text, f"m{len(harness.box.delivered)}")
 
 
 def sent(harness: Harness) -> list[str]:

@@ -16,7 +16,7 @@ from bot.store import Store, open_store
 from bot.texts import load
 from bot.transcript import Usage
 from tests.bot.features.limits.budgets_harness import Clock
-from tests.bot.harness import HERE, Harness, Mailbox
+from tests.bot.harness import Harness, Mailbox
 
 NOTICES = "mailbox:notices:OPS"
 NAME = "notice_2026-11-21_rate_limited"
@@ -103,8 +103,7 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
     harness = Harness(store, steps, settings={"daily_token_limit": 100}, alert_to="mailbox:OPS")
     reported = []
     for number in range(1, 6):
-        await harness.receive("hi", f"m{number}")
-        await harness.runner.process(HERE)
+        await harness.say("hi", f"m{number}")
         await harness.runner.services.features.aclose()
         reported.append(len(await notices(store, harness)))
     assert reported == [0, 0, 0, 1, 1]
@@ -116,8 +115,7 @@ async def test_the_days_tokens_are_told_at_80_percent_and_when_they_are_gone(sto
         settings={"daily_token_limit": 110},
         alert_to="mailbox:OPS",
     )
-    await low.receive("hi", "m9")
-    await low.runner.process(HERE)
+    await low.say("hi", "m9")
     await low.runner.services.features.aclose()
     (notice,) = await notices(store, low)
     assert notice.startswith("80 % of today's tokens are spent (105 / 110).")
@@ -130,8 +128,7 @@ async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
     )
     harness = Harness(store, [refused], alert_to="mailbox:OPS")
     harness.box.failures = [DeliveryRefused("no such channel")]
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     assert await notices(store, harness) == [
         "The language model refuses my key: GEMINI_API_KEY was refused (401): set a valid key.",
         (
@@ -148,7 +145,7 @@ async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
     harness.box.failures = [TokenRefused("MAILBOX_TOKEN was refused")]
     await harness.receive("hi", "m1")
     with structlog.testing.capture_logs() as logs:
-        await harness.runner.process(HERE)
+        await harness.process()
     assert [entry["notice"] for entry in logs if entry["event"] == "alert.raised"] == [
         "My access was refused (mailbox): MAILBOX_TOKEN was refused."
     ]

@@ -44,8 +44,7 @@ async def test_a_flood_of_refused_messages_takes_nothing_from_anybody_else(
         async with open_store(store_url, history_days=30) as store:
             harness = Harness(store, [Step("OK")] * 20, settings={"daily_user_messages": 20})
             for number in range(FLOOD):
-                await harness.receive(LONG, f"m{number}")
-                await harness.runner.process(HERE)
+                await harness.say(LONG, f"m{number}")
                 if number % 40 == 0:
                     await Evictor(store).check()
             assert not (await store.memory.measure()).is_tight
@@ -60,12 +59,9 @@ async def test_of_a_refused_message_no_word_is_kept(store: Store, redis: Redis) 
     """Nor of its author; only that there was one. An edit, which is not refused, does not bring its
     words back."""
     harness = Harness(store, [Step("Hello")], settings={"daily_user_messages": 1})
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
-    await harness.receive("something private", "m2")
-    await harness.runner.process(HERE)
-    await harness.arrive(edited("c1", "m2", "something private and more"))
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
+    await harness.say("something private", "m2")
+    await harness.take(edited("c1", "m2", "something private and more"))
     refused = (await read_history(harness.store, HERE))[2]
     assert refused == Message(refused.id, "user", (UNREAD,), WRITTEN_AT)
     assert "private" not in str(await redis.lrange(key("history", HERE), 0, -1))
@@ -75,8 +71,7 @@ async def test_a_long_message_is_read_as_far_as_it_may_be(store: Store) -> None:
     """The model sees where it breaks off; an edit is cut likewise, and a message that just fits is
     left alone."""
     harness = Harness(store, [Step("OK"), Step("Fine")])
-    await harness.receive(LONG, "m1")
-    await harness.runner.process(HERE)
+    await harness.say(LONG, "m1")
     mark = (
         f"[The message breaks off here: it had 39,000 characters, and {MAX_CHARACTERS:,} are read "
         "at most.]"
@@ -86,8 +81,7 @@ async def test_a_long_message_is_read_as_far_as_it_may_be(store: Store) -> None:
     await harness.arrive(
         edited("c1", "m1", "y" * MAX_CHARACTERS), edited("c2", "m1", "z" * (MAX_CHARACTERS + 1))
     )
-    await harness.receive("w" * MAX_CHARACTERS, "m2")
-    await harness.runner.process(HERE)
+    await harness.say("w" * MAX_CHARACTERS, "m2")
     changed, _, newest = harness.model.requests[1].messages
     assert (
         changed.text
@@ -100,8 +94,7 @@ async def test_words_are_cut_across_the_parts_of_a_message(store: Store) -> None
     """Text, picture, text: the pictures stay, and the words that come too late are left out."""
     harness = Harness(store, [Step("OK")])
     parts = (Text("a" * (MAX_CHARACTERS - 1)), Text("bc"), Media("F1", "image/png"), Text("d"))
-    await harness.arrive(InboundEvent(Message("m1", "user", parts, 1_000)))
-    await harness.runner.process(HERE)
+    await harness.take(InboundEvent(Message("m1", "user", parts, 1_000)))
     stored = harness.model.requests[0].messages[-1].parts
     assert stored[:4] == (
         Text("a" * (MAX_CHARACTERS - 1)),
@@ -118,7 +111,7 @@ async def test_a_full_inbox_says_once_that_messages_were_left_out(store: Store) 
         await harness.receive("hello", f"m{number}")
     for number in range(20):
         await harness.intake(HERE, InboundEvent(words(f"late{number}", "こんにちは")))
-    await harness.runner.process(HERE)
+    await harness.process()
     left_out = (
         "一度に届いたメッセージが多すぎたため、最後のほうを受け取れませんでした。"
         "少し待ってから、もう一度お送りください。"
@@ -126,8 +119,7 @@ async def test_a_full_inbox_says_once_that_messages_were_left_out(store: Store) 
     assert sorted(harness.box.texts) == sorted(["OK", left_out])
     assert b'kaiwa_messages_left_out_total{channel="mailbox"} 20.0' in harness.metrics.exposition()
     assert b'kaiwa_messages_accepted_total{channel="mailbox"} 200.0' in harness.metrics.exposition()
-    await harness.receive("again", "late0")
-    await harness.runner.process(HERE)
+    await harness.say("again", "late0")
     assert harness.box.texts[2:] == ["Yes?"]
 
 
@@ -137,7 +129,7 @@ async def test_a_full_inbox_does_not_keep_anybody_from_stopping(store: Store) ->
     step = Step(calls=(ToolCall("", "echo", {}),), gate=gate)
     harness = Harness(store, [step, Step("never")])
     await harness.receive("hi", "m0")
-    turn = asyncio.create_task(harness.runner.process(HERE))
+    turn = asyncio.create_task(harness.process())
     await step.at_gate.wait()
     for number in range(1, INBOX_ENTRIES + 5):
         await harness.intake(HERE, InboundEvent(words(f"m{number}", "x")))

@@ -53,7 +53,7 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
     await harness.receive("go", "m1")
     async with harness.runner.interrupts.listen():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.runner.process(HERE))
+        attending = asyncio.create_task(harness.process())
         await tool.called.wait()
         stopped = time.monotonic()
         await harness.arrive(wish)
@@ -92,8 +92,7 @@ async def test_a_stop_that_comes_while_a_turn_is_prepared_keeps_the_model_from_b
     box = Preparing()
     harness = Harness(store, [], box)
     box.meanwhile = partial(harness.arrive, button())
-    await harness.receive("go", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("go", "m1")
     assert (box.texts, harness.model.requests) == (["Stopped."], [])
 
 
@@ -108,8 +107,7 @@ async def test_a_stop_in_the_first_milliseconds_of_a_turn_is_heard(store: Store)
 
     box.meanwhile = stop
     box.takes_s = 0.0
-    await harness.receive("go", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("go", "m1")
     assert (box.texts, harness.model.requests) == (["Stopped."], [])
 
 
@@ -142,14 +140,13 @@ async def test_what_was_written_before_a_stop_stays_with_a_mark(
     await harness.receive(question, "m1")
     async with harness.runner.interrupts.listen():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.runner.process(HERE))
+        attending = asyncio.create_task(harness.process())
         await step.at_gate.wait()
         await harness.arrive(button())
         await attending
     assert harness.box.texts == [stored]
     assert await harness.past() == [question, stored]
-    await harness.receive("go on", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("go on", "m2")
     assert asked(harness) == [("user", question), ("model", stored), ("user", "go on")]
 
 
@@ -162,7 +159,7 @@ async def test_where_nothing_is_shown_of_an_answer_nothing_stays_of_it(
     await harness.receive("tell me a story", "m1")
     async with harness.runner.interrupts.listen():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.runner.process(HERE))
+        attending = asyncio.create_task(harness.process())
         await step.at_gate.wait()
         await harness.arrive(button())
         await attending
@@ -197,7 +194,7 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(
     await harness.receive("go", "m1")
     async with harness.runner.interrupts.listen():
         await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.runner.process(HERE))
+        attending = asyncio.create_task(harness.process())
         await slow.called.wait()
         await harness.arrive(button("s1"))
         await slow.cancelled.wait()
@@ -210,7 +207,7 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(
         slow.may_end.set()
         await attending
         await harness.receive("again", "m2")
-        attending = asyncio.create_task(harness.runner.process(HERE))
+        attending = asyncio.create_task(harness.process())
         await next_tool.called.wait()
         await harness.arrive(button("s3"))
         await attending

@@ -26,8 +26,7 @@ CHANGED = pytest.mark.parametrize(
 
 async def proceed(harness: Harness, *events: InboundEvent) -> None:
     """Events come in and are processed."""
-    await harness.arrive(*events)
-    await harness.runner.process(HERE)
+    await harness.take(*events)
 
 
 def by_somebody_else(message_id: str, text: str) -> InboundEvent:
@@ -62,8 +61,7 @@ async def test_a_change_of_another_message_lets_the_request_go_on(
     """The edit of an earlier turn counts from the next turn on."""
     step = Step("Two", gate=asyncio.Event())
     harness = Harness(store, [Step("One"), step])
-    await harness.receive("first", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("first", "m1")
     await harness.receive("second", "m2")
     async with under_way(harness, redis, step):
         async with store.live.subscribe(TOPIC) as published:
@@ -91,7 +89,7 @@ async def test_who_edits_for_ever_is_answered(store: Store) -> None:
     steps = [Step(f"Answer {number}", gate=asyncio.Event()) for number in range(MOST_CHANGES + 1)]
     harness = Harness(store, steps)
     await harness.receive("v0", "m1")
-    processing = asyncio.create_task(harness.runner.process(HERE))
+    processing = asyncio.create_task(harness.process())
     for number, step in enumerate(steps, 1):
         async with asyncio.timeout(10):
             await step.at_gate.wait()
@@ -131,7 +129,7 @@ async def test_a_change_before_the_turn_is_tracked_is_not_missed(store: Store) -
     assert opened is not None
     await harness.arrive(unsent("e1", "m1"))
     await store.leases.release(opened.lease)
-    await harness.runner.process(HERE)
+    await harness.process()
     assert (harness.model.requests, harness.box.texts) == ([], [])
 
 
@@ -155,8 +153,7 @@ async def test_a_turn_that_goes_on_leaves_a_change_behind_its_message(store: Sto
     await dead.receive("One?", "m1")
     await cut_off(dead, step.at_gate)
     await other.receive("Two?", "m2")
-    await other.arrive(unsent("e1", "m2"))
-    await other.runner.process(HERE)
+    await other.take(unsent("e1", "m2"))
     assert (len(other.model.requests), other.box.texts) == (1, ["One."])
     assert await other.past() == ["One?", "One."]
 
@@ -168,8 +165,7 @@ async def test_an_edit_that_overtakes_its_message_counts(store: Store) -> None:
     newer = edited("e2", "m1", "Weather?")
     await harness.arrive(replace(newer, message=replace(newer.message, at=WRITTEN_AT + 2)))
     await proceed(harness, edited("e1", "m1", "Wether!"))
-    await harness.receive("Wether?", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("Wether?", "m1")
     assert (asked(harness), harness.box.texts) == ([("user", "Weather?")], ["Sunny."])
 
 

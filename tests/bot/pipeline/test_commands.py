@@ -124,8 +124,7 @@ async def test_the_named_tool_is_called_first_and_the_model_is_free_afterwards(
     harness = Harness(
         store, [Step(calls=(ToolCall("c1", "get_time", {}),)), Step("Noon")], tools=tool_map(clock)
     )
-    await harness.receive("/time in Paris", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("/time in Paris", "m1")
     assert [request.tool_choice for request in harness.model.requests] == [CLOCK, AUTO]
     assert harness.model.requests[0].messages[-1].text == "/time in Paris"
     assert harness.box.texts == ["Noon"]
@@ -136,8 +135,7 @@ async def test_the_last_request_of_a_turn_forbids_tools_also_after_a_command(sto
     """Forced, free, and at last none."""
     calls = [Step(calls=(ToolCall(f"c{n}", "get_time", {"n": n}),)) for n in range(10)]
     harness = Harness(store, [*calls, Step("Noon")], tools=tool_map(Clock()))
-    await harness.receive("/time", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("/time", "m1")
     assert [request.tool_choice for request in harness.model.requests] == [CLOCK, *[AUTO] * 9, NONE]
 
 
@@ -147,8 +145,7 @@ async def test_the_last_request_of_a_turn_forbids_tools_also_after_a_command(sto
 async def test_help_tells_the_commands(store: Store, asked: str, line: str) -> None:
     """At its end, in the reader's language."""
     harness = Harness(store, [], tools=tool_map(Clock()))
-    await harness.receive(asked, "m1")
-    await harness.runner.process(HERE)
+    await harness.say(asked, "m1")
     assert line in harness.box.texts[0].splitlines()[-1]
 
 
@@ -156,8 +153,7 @@ async def test_help_tells_the_commands_of_its_place(store: Store) -> None:
     """Not those of tools that the rules keep for others."""
     rules = (Rule(conversation=HERE, tools=()),)
     harness = Harness(store, [], tools=ToolMap(tool_map(Clock()).values(), rules))
-    await harness.receive("/help", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("/help", "m1")
     assert "/time" not in harness.box.texts[0]
 
 

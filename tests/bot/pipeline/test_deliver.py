@@ -31,15 +31,14 @@ async def test_a_postponed_delivery_waits_and_keeps_its_id(store: Store) -> None
     """The due index names the retry's time; the second attempt carries the same id."""
     harness = Harness(store, [Step("Hello!")])
     harness.box.failures = [DeliverLater("slow down", after=0.05)]
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     assert harness.box.delivered == []
 
     async def is_due() -> bool:
         return HERE in await store.leases.due(10)
 
     await until_true(is_due)
-    await harness.runner.process(HERE)
+    await harness.process()
     (delivery,) = harness.box.delivered
     assert (delivery.attempts, delivery.id) == (2, f"{delivery.turn_id}_1")
 
@@ -49,10 +48,8 @@ async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> 
     behind it."""
     harness = Harness(store, [Step("One"), Step("Two")])
     harness.box.failures = [DeliverLater("slow down", after=60)]
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
-    await harness.receive("more", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
+    await harness.say("more", "m2")
     assert harness.box.delivered == []
     assert [message.text for message in await read_history(harness.store, HERE)] == [
         "hi",
@@ -66,8 +63,7 @@ async def test_no_platform_makes_a_conversation_wait_for_hours(store: Store) -> 
     """Whatever stands in its Retry-After: all later answers would wait as long."""
     harness = Harness(store, [Step("One")])
     harness.box.failures = [DeliverLater("slow down", after=float("inf"))]
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     raw = await head(harness)
     assert raw is not None
     assert 0 < decode_delivery(raw).not_before - await store.now_ms(HERE) <= LONGEST_WAIT_S * 1000
@@ -77,11 +73,9 @@ async def test_an_answer_is_not_shown_before_an_older_one_is_there(store: Store)
     """While a delivery waits, the next turn is taken, and shows itself to nobody."""
     harness = Harness(store, [Step("One"), Step("Two")])
     harness.box.failures = [DeliverLater("slow down", after=60)]
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     shown = list(harness.box.seen)
-    await harness.receive("more", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("more", "m2")
     assert harness.box.seen == shown != []
 
 
@@ -91,7 +85,7 @@ async def test_a_delivery_that_keeps_failing_is_given_up(store: Store) -> None:
     harness.box.failures = [DeliverLater("busy", after=0) for _ in range(10)]
     await harness.receive("hi", "m1")
     for _ in range(12):
-        await harness.runner.process(HERE)
+        await harness.process()
     assert harness.box.delivered == []
     assert (await store.depths()).dead_letters == 1
     assert await store.leases.due(10) == []
@@ -104,11 +98,10 @@ async def test_what_waits_behind_a_delivery_follows_its_last_attempt_at_once(sto
         *(DeliverLater("busy", after=0) for _ in range(9)),
         DeliverLater("busy", after=600),
     ]
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     await harness.receive("more", "m2")
     for _ in range(9):
-        await harness.runner.process(HERE)
+        await harness.process()
     assert harness.box.texts == ["Two"]
     assert [letter.reason for letter in await store.dead_letters.read()] == [
         "gave up after 10 attempts: busy"
@@ -128,7 +121,7 @@ async def again(harness: Harness, **changes: Any) -> Delivery:
         lease, encode(replace(decode_delivery(raw), not_before=1, **changes))
     )
     await harness.store.leases.release(lease)
-    await harness.runner.process(HERE)
+    await harness.process()
     raw = await head(harness)
     return decode_delivery(raw) if raw else harness.box.delivered[-1]
 
@@ -138,8 +131,7 @@ async def test_a_refused_token_is_waited_for_and_is_no_attempt(store: Store) -> 
     refusal."""
     harness = Harness(store, [Step("One")])
     harness.box.failures = [TokenRefused("refused")] * 13 + [DeliverLater("busy", 0)]
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     first = decode_delivery(await head(harness) or b"")
     now = await store.now_ms()
     assert first.not_before - now == pytest.approx(60_000, abs=2_000)
@@ -158,8 +150,7 @@ async def test_a_token_that_stays_refused_for_an_hour_is_given_up(store: Store) 
     """With the reason, which names what to set."""
     harness = Harness(store, [Step("One")])
     harness.box.failures = [TokenRefused("set a new one")] * 3
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     now = await store.now_ms()
     await again(harness, refused_since=now - TOKEN_WAIT_MS + 5_000)
     assert (await store.depths()).dead_letters == 0
@@ -168,7 +159,7 @@ async def test_a_token_that_stays_refused_for_an_hour_is_given_up(store: Store) 
     overdue = replace(raw, not_before=1, refused_since=now - TOKEN_WAIT_MS - 1)
     await store.outbox.replace_head(lease, encode(overdue))
     await store.leases.release(lease)
-    await harness.runner.process(HERE)
+    await harness.process()
     [letter] = await store.dead_letters.read()
     assert (letter.reason, await head(harness)) == ("set a new one", None)
 
@@ -189,16 +180,15 @@ async def test_an_attempt_without_an_outcome_is_counted(store: Store) -> None:
     """Its process died between the record and the outcome; what was postponed has an outcome."""
     harness = Harness(store, [Step("One")])
     harness.box.failures = [DeliverLater("busy", 0)]
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
+    await harness.process()
     assert (harness.box.texts, uncertain(harness)) == (["One"], 0)
     lease = await leased(store, HERE)
     await store.journal.commit(
         lease, None, [encode(Delivery("t_1", "t", Reply("Two"), attempts=1))], 1
     )
     await store.leases.release(lease)
-    await harness.runner.process(HERE)
+    await harness.process()
     assert (harness.box.texts, uncertain(harness)) == (["One", "Two"], 1)
 
 
@@ -208,14 +198,14 @@ async def test_a_delivery_put_back_goes_out_at_once_with_all_its_attempts(store:
     harness.box.failures = [DeliverLater("busy", 0)] * 10
     await harness.receive("hi", "m1")
     for _ in range(12):
-        await harness.runner.process(HERE)
+        await harness.process()
     [letter] = await store.dead_letters.read()
     assert letter.delivery is not None
     assert await store.dead_letters.revive(letter, reset_attempts(letter.delivery))
     assert await store.leases.due(10) == [HERE]
     harness.box.failures = [DeliverLater("busy", 0)] * 9
     for _ in range(10):
-        await harness.runner.process(HERE)
+        await harness.process()
     assert (harness.box.texts, uncertain(harness)) == (["One"], 0)
     assert harness.box.delivered[0].attempts == 20
 
@@ -238,8 +228,7 @@ async def test_a_channel_is_asked_to_make_sure_of_the_lease(
             return await super().deliver(conversation, delivery, assert_lease)
 
     harness = Harness(store, [Step("One")], Slept())
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     assert harness.box.delivered == []
     assert decode_delivery(await head(harness) or b"").attempts == 1
 
@@ -264,7 +253,7 @@ async def test_an_answer_goes_out_though_its_author_cannot_be_indexed(
     harness = Harness(store, [Step("Hello")])
     await harness.receive("hi", "m1")
     with structlog.testing.capture_logs() as logs:
-        await harness.runner.process(HERE)
+        await harness.process()
     assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [
         "person.not_indexed"
     ]
@@ -280,7 +269,7 @@ async def test_a_mistake_of_a_channel_that_passes_is_not_seen(store: Store) -> N
     rests = []
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
-            await harness.runner.process(HERE)
+            await harness.process()
             rests += [
                 decode_delivery(raw).not_before - await store.now_ms(HERE)
                 for raw in await store.outbox.read(HERE)
@@ -303,13 +292,12 @@ async def test_a_mistake_of_a_channel_that_stays_becomes_a_dead_letter(store: St
     harness.box.failures = [RuntimeError("bug") for _ in range(3)]
     await harness.receive("hi", "m1")
     for _ in range(3):
-        await harness.runner.process(HERE)
+        await harness.process()
         await let_rest_be_over(store)
     (dead_letter,) = await store.dead_letters.read()
     assert dead_letter.reason == "failed 3 times: RuntimeError"
     assert [len(await store.outbox.read(one)) for one in await store.leases.due(10)] == [1]
-    await harness.receive("still there?", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("still there?", "m2")
     assert harness.box.texts == ["Two"]
 
 
@@ -343,10 +331,8 @@ async def test_what_only_a_press_could_bring_is_kept_where_a_feature_brings_it(
     for also in ([], [Brings]):
         harness = Harness(store, [Step("One"), Step("Two")], also=also)
         harness.box.failures = [DeliverOnPress("too late")]
-        await harness.receive("hi", f"m{len(also)}")
-        await harness.runner.process(HERE)
+        await harness.say("hi", f"m{len(also)}")
     assert len(await store.dead_letters.read()) == len(await store.outbox.kept(HERE)) == 1
-    await harness.receive("more", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("more", "m2")
     assert harness.box.texts == ["One and more"]
     assert await store.outbox.kept(HERE) == []

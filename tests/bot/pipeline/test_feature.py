@@ -106,9 +106,8 @@ async def test_all_features_overhear_and_one_answers(store: Store) -> None:
     await harness.arrive(InboundEvent(words("m1", "Bye"), group=True, unmentioned=True))
     assert not await harness.intake(HERE, InboundEvent(words("m2", "Hm"), unmentioned=True))
     assert (one.heard, other.heard) == (["Bye", "Hm"], ["Bye", "Hm"])
-    await harness.runner.process(HERE)
-    await harness.receive("/help", "m3")
-    await harness.runner.process(HERE)
+    await harness.process()
+    await harness.say("/help", "m3")
     said, help_lines = harness.box.texts
     assert said == "Bye"
     assert "\ncommand.help Hello\ncommand.help Bye" in help_lines
@@ -150,18 +149,16 @@ async def test_an_answer_of_which_features_leave_nothing_is_not_sent(store: Stor
     steps = [Step("one, other"), Step("one")]
     harness = Harness(store, steps, features=made(Keeps("one"), Keeps("other")))
     for message_id in ("m1", "m2"):
-        await harness.receive("Hello", message_id)
-        await harness.runner.process(HERE)
+        await harness.say("Hello", message_id)
     assert harness.box.texts == [", "]
 
 
 async def test_a_later_feature_sees_what_an_earlier_one_has_made(store: Store) -> None:
     """The registry's order counts."""
     harness = Harness(store, [Step("Hello")], features=made(Signs("one"), Signs("two"), Counts()))
-    await harness.receive("Hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("Hi", "m1")
     await store.outbox.post(HERE, ANSWER.id, encode(ANSWER))
-    await harness.runner.process(HERE)
+    await harness.process()
     assert harness.box.texts == ["Hello one two", "Hello"]
 
 
@@ -170,7 +167,7 @@ async def test_what_a_feature_holds_back_reaches_no_later_one(store: Store) -> N
     before, after = Counts(), Counts()
     harness = Harness(store, [], features=made(before, Holds(), after))
     await store.outbox.post(HERE, ANSWER.id, encode(ANSWER))
-    await harness.runner.process(HERE)
+    await harness.process()
     assert (before.seen, after.seen, harness.box.texts) == ([ANSWER], [], [])
 
 
@@ -239,8 +236,7 @@ async def test_a_later_feature_adds_to_what_an_earlier_one_configures(store: Sto
     personas = Persona(HERE, "One."), Persona("there", "Two."), Persona(HERE, "Three.")
     for features, system in ((personas, "SYSTEM\n\nOne.\n\nThree."), (personas[1:2], "SYSTEM")):
         harness = Harness(store, [Step("Hello")], features=made(*features))
-        await harness.receive("Hi", f"m{len(features)}")
-        await harness.runner.process(HERE)
+        await harness.say("Hi", f"m{len(features)}")
         assert harness.model.requests[-1].system == f"{system}\n\nSTYLE"
 
 
@@ -293,7 +289,6 @@ async def test_without_features_everything_stays_as_it_is(store: Store) -> None:
         assert (features.routes, beside_workers(features, store)) == ([], [])
         assert not await features.delete_kept(HERE, REQUEST.event, "delete", "1")
         harness = Harness(store, [Step("Hello")], features=made(*installed))
-        await harness.receive("Hi", f"m{len(installed)}")
-        await harness.runner.process(HERE)
+        await harness.say("Hi", f"m{len(installed)}")
         assert harness.box.texts == ["Hello"]
         assert not await harness.intake(HERE, InboundEvent(words("m0", "Hm"), unmentioned=True))

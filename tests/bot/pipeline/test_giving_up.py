@@ -25,7 +25,7 @@ def explode(messages: Sequence[Message]) -> Step:
 
 async def rested(harness: Harness, redis: Redis) -> int:
     """Attend, and let the turn's rest be over; how long it would have been, in ms."""
-    await harness.runner.process(HERE)
+    await harness.process()
     retry_at = await redis.hget(key("turn", HERE), "retry_at")
     if retry_at is None:
         return 0
@@ -53,14 +53,13 @@ async def test_an_error_that_passes_is_not_seen(store: Store, redis: Redis) -> N
 async def test_a_turn_that_rests_is_not_hurried_by_a_message(store: Store, redis: Redis) -> None:
     """Nor does anybody turn in circles meanwhile; both are answered together."""
     harness = Harness(store, [explode, Step("Both.")])
-    await harness.receive("one", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("one", "m1")
     await harness.receive("two", "m2")
     assert await store.leases.due(10) == [HERE]
-    await harness.runner.process(HERE)
+    await harness.process()
     assert (len(harness.model.requests), await store.leases.due(10)) == (1, [])
     await redis.hset(key("turn", HERE), "retry_at", 0)
-    await harness.runner.process(HERE)
+    await harness.process()
     assert harness.box.texts == ["Both."]
 
 
@@ -88,8 +87,7 @@ async def test_the_third_failure_is_the_last(
         (encode(event),),
     )
     assert await store.leases.due(10) == []
-    await harness.receive("and now?", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("and now?", "m2")
     assert harness.box.texts[1:] == ["Hello!"]
 
 
@@ -125,7 +123,7 @@ async def test_a_turn_that_kills_its_process_is_given_up(store: Store, redis: Re
         assert lease is not None
         await store.journal.begin(lease, f"turn_{number}")
         await redis.delete(key("lease", HERE))
-    await harness.runner.process(HERE)
+    await harness.process()
     assert (harness.box.texts, harness.model.requests) == ([SORRY], [])
     assert [letter.reason for letter in await letters(store)] == [
         "started 5 times without getting on"
@@ -140,8 +138,7 @@ async def test_a_turn_that_cannot_be_read_is_given_up(store: Store, redis: Redis
         await rested(harness, redis)
     assert harness.box.texts == [SORRY]
     assert [letter.arrivals for letter in await letters(store)] == [(b"no JSON",)]
-    await harness.receive("hi", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m2")
     assert harness.box.texts[1] == "Fine"
 
 
@@ -175,8 +172,7 @@ async def test_what_was_taken_back_is_not_kept_of_a_turn_that_is_given_up(
 async def test_nobody_is_told_of_a_turn_without_a_question(store: Store, redis: Redis) -> None:
     """An edit that could not be made, say, because another one cannot be read."""
     harness = Harness(store, [Step("One")])
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     await harness.arrive(unsent("e1", "m1"))
     await store.inbox.accept(HERE, "e2", b"no JSON", CHANGE)
     for _ in range(3):
@@ -196,6 +192,6 @@ async def test_what_was_given_up_can_be_put_back_and_is_answered(
     [letter] = await letters(store)
     assert await store.dead_letters.revive(letter)
     assert await store.leases.due(10) == [HERE]
-    await harness.runner.process(HERE)
+    await harness.process()
     assert harness.box.texts == [SORRY, "Sorry for the wait."]
     assert asked(harness)[-1] == ("user", "hi")

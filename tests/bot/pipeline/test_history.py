@@ -32,16 +32,11 @@ async def test_forgetting_a_person_forgets_what_nobody_can_read(store: Store, re
     """It may hold their words; an edit leaves it, as it is not what the edit is about."""
     harness = Harness(store, [Step("1"), Step("2")])
     for number, author in enumerate(("u1", "u2"), 1):
-        await harness.arrive(
-            InboundEvent(words(f"m{number}", f"I am {author}", author), group=True)
-        )
-        await harness.runner.process(HERE)
+        await harness.take(InboundEvent(words(f"m{number}", f"I am {author}", author), group=True))
     await redis.rpush(key("history", HERE), b"no JSON")
-    await harness.arrive(edited("e1", "m2", "I am you two"))
-    await harness.runner.process(HERE)
+    await harness.take(edited("e1", "m2", "I am you two"))
     assert len((await store.history.recall(HERE, 9)).entries) == 3
-    await harness.arrive(InboundEvent(words("m3", "/forget me", "u1"), group=True))
-    await harness.runner.process(HERE)
+    await harness.take(InboundEvent(words("m3", "/forget me", "u1"), group=True))
     assert await harness.past() == ["I am you two", "2"]
 
 

@@ -180,7 +180,7 @@ async def test_a_turn_that_is_gone_on_with_finds_changes_with_their_messages(
     await harness.receive("two", "m2")
     await harness.arrive(change)
     then = Harness(store, [Step("Answered.")])
-    await then.runner.process(HERE)
+    await then.process()
     assert [text for _, text in asked(then)] == words
     assert await then.past() == [*words, "Answered."]
 
@@ -193,5 +193,5 @@ async def test_an_open_call_comes_before_what_has_come(store: Store) -> None:
     await cut_off(harness, tool.called)
     await harness.receive("two", "m2")
     then = Harness(store, [Step("Both.")])
-    await then.runner.process(HERE)
+    await then.process()
     assert asked(then) == [("user", "one"), ("model", ""), ("tool", ""), ("user", "two")]

@@ -53,7 +53,7 @@ async def test_a_picture_reaches_the_model_and_not_the_history(store: Store) -> 
     box.stored = {"pic1": JPEG}
     harness = Harness(store, [Step("A cat")], box)
     await arrive(store, picture(1))
-    await harness.runner.process(HERE)
+    await harness.process()
     (sent,) = harness.model.requests[0].messages
     (part,) = contents([sent], "gemini", "gemini-3.5-flash", repr)[0]["parts"][1:]
     assert part["inlineData"]["mimeType"] == "image/jpeg"
@@ -65,7 +65,7 @@ async def test_a_picture_that_is_gone_leaves_a_placeholder(store: Store) -> None
     """The model is told that there was one."""
     harness = Harness(store, [Step("I cannot see it")], Album())
     await arrive(store, picture(1))
-    await harness.runner.process(HERE)
+    await harness.process()
     (sent,) = harness.model.requests[0].messages
     assert contents([sent], "gemini", "gemini-3.5-flash", repr)[0]["parts"][1] == {
         "text": "[image: not available]"
@@ -78,7 +78,7 @@ async def test_pictures_sent_together_are_one_question(store: Store) -> None:
     box.stored = {f"pic{number}": JPEG for number in range(3)}
     harness = Harness(store, [Step("Three cats")], box)
     await arrive(store, picture(0, total=3))
-    attending = asyncio.create_task(harness.runner.process(HERE))
+    attending = asyncio.create_task(harness.process())
     await arrive(store, picture(1, total=3))
     await arrive(store, picture(2, total=3))
     await attending
@@ -91,7 +91,7 @@ async def test_an_album_that_stays_incomplete_is_answered_all_the_same(store: St
     """A picture that never comes does not hold up the others."""
     harness = Harness(store, [Step("One cat")], Album())
     await arrive(store, picture(0, total=2))
-    await harness.runner.process(HERE)
+    await harness.process()
     assert harness.box.texts == ["One cat"]
 
 
@@ -114,10 +114,9 @@ async def test_a_later_turn_sees_the_pictures_of_the_two_before(store: Store) ->
     box.stored = {"pic1": JPEG}
     harness = Harness(store, [Step(f"answer {number}") for number in range(4)], box)
     await arrive(store, picture(1))
-    await harness.runner.process(HERE)
+    await harness.process()
     for number in range(2, 5):
-        await harness.receive("And now?", f"m{number}")
-        await harness.runner.process(HERE)
+        await harness.say("And now?", f"m{number}")
     assert [shown(request.messages) for request in harness.model.requests] == [
         [JPEG],
         [JPEG],

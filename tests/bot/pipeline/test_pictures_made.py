@@ -19,7 +19,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import kv_key
 from bot.transcript import Author, Media, Message, Text, ToolCall
-from tests.bot.harness import HERE, UTC, WRITTEN_AT, Harness
+from tests.bot.harness import UTC, WRITTEN_AT, Harness
 from tests.bot.pipeline.test_sent_files import PICTURES, Drive
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
 from tests.toolset.contexts import http_client
@@ -72,8 +72,7 @@ def made(http: httpx.AsyncClient, fake: GeminiFake) -> CreateImage:
 async def say(harness: Harness, number: int, *parts: Text | Media, author: str = "u1") -> None:
     """A message, and the whole turn that it begins."""
     message = Message(f"m{number}", "user", parts, WRITTEN_AT + number, Author(author))
-    await harness.arrive(InboundEvent(message))
-    await harness.runner.process(HERE)
+    await harness.take(InboundEvent(message))
 
 
 def sees(harness: Harness) -> Harness:

@@ -26,8 +26,7 @@ from tests.fakes.tools import Launch, tool_map
 async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
     """The whole path: heard, answered, in the history, delivered, nothing left to do."""
     harness = Harness(store, [Step("Hello!")])
-    await harness.receive("hi", "m1", "token-1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1", "token-1")
     (delivery,) = harness.box.delivered
     assert (delivery.reply.text, delivery.address, delivery.attempts) == ("Hello!", "token-1", 1)
     assert [message.text for message in await read_history(harness.store, HERE)] == ["hi", "Hello!"]
@@ -45,8 +44,7 @@ async def test_the_record_names_the_model_that_answered(store: Store) -> None:
         return Step("Hello!")
 
     harness.model._steps.append(stand_in)
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     (entry,) = await store.history.read(HERE, 1)
     assert decode_record(entry).model == "stand-in"
 
@@ -55,8 +53,7 @@ async def test_several_waiting_messages_become_one_turn(store: Store) -> None:
     """Who types in three bubbles gets one answer, sent to the newest address."""
     harness = Harness(store, [Step("All three")])
     for number in range(3):
-        await harness.receive(f"part {number}", f"m{number}", f"token-{number}")
-    await harness.runner.process(HERE)
+        await harness.say(f"part {number}", f"m{number}", f"token-{number}")
     assert harness.box.texts == ["All three"]
     assert harness.box.delivered[0].address == "token-2"
     assert [message.text for message in harness.model.requests[0].messages] == [
@@ -71,10 +68,8 @@ async def test_the_next_turn_remembers_the_last_one(store: Store) -> None:
     harness = Harness(
         store, [Step(calls=(ToolCall("c1", "echo", {"n": 1}),)), Step("One"), Step("Two")]
     )
-    await harness.receive("first", "m1")
-    await harness.runner.process(HERE)
-    await harness.receive("second", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("first", "m1")
+    await harness.say("second", "m2")
     roles = [message.role for message in harness.model.requests[2].messages]
     assert roles == ["user", "model", "tool", "model", "user"]
     assert (
@@ -90,7 +85,7 @@ async def test_a_message_that_arrives_during_a_turn_gets_the_next_one(store: Sto
     first = Step("One", gate=gate)
     harness = Harness(store, [first, Step("Two")])
     await harness.receive("first", "m1")
-    attending = asyncio.create_task(harness.runner.process(HERE))
+    attending = asyncio.create_task(harness.process())
     await first.at_gate.wait()
     await harness.receive("second", "m2")
     gate.set()
@@ -104,9 +99,9 @@ async def test_a_second_worker_leaves_a_conversation_that_is_being_answered(stor
     step = Step("One", gate=gate)
     first, second = Harness(store, [step]), Harness(store, [])
     await first.receive("hi", "m1")
-    attending = asyncio.create_task(first.runner.process(HERE))
+    attending = asyncio.create_task(first.process())
     await step.at_gate.wait()
-    await second.runner.process(HERE)
+    await second.process()
     gate.set()
     await attending
     assert (first.box.texts, second.model.requests) == (["One"], [])
@@ -127,21 +122,18 @@ async def test_a_model_that_is_down_ends_in_one_sentence_in_the_users_language(
     harness = Harness(
         store, [Step(error=TryAgain("model_down", "503 from the vendor")), Step("Back again")]
     )
-    await harness.receive(words, "m1")
-    await harness.runner.process(HERE)
+    await harness.say(words, "m1")
     (delivery,) = harness.box.delivered
     assert delivery.reply.text.startswith(apology)
     assert delivery.reply.failure == "503 from the vendor"
-    await harness.receive("again?", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("again?", "m2")
     assert harness.box.texts[1] == "Back again"
 
 
 async def test_a_cut_answer_says_so(store: Store) -> None:
     """A length limit is never passed off as success."""
     harness = Harness(store, [Step("Once upon a", stop_reason="max_tokens")])
-    await harness.receive("tell me a story", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("tell me a story", "m1")
     assert harness.box.texts == ["Once upon a\n\n(The answer breaks off here.)"]
 
 
@@ -151,11 +143,11 @@ async def test_a_lost_lease_ends_the_work_without_a_word(store: Store, redis: Re
     step = Step("too late", gate=gate)
     first = Harness(store, [step])
     await first.receive("hi", "m1")
-    attending = asyncio.create_task(first.runner.process(HERE))
+    attending = asyncio.create_task(first.process())
     await step.at_gate.wait()
     await redis.delete(*[key async for key in redis.scan_iter("kaiwa:*:lease:*")])
     second = Harness(store, [Step("in time")])
-    await second.runner.process(HERE)
+    await second.process()
     gate.set()
     await attending
     assert (first.box.texts, second.box.texts) == ([], ["in time"])
@@ -167,12 +159,10 @@ async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(
 ) -> None:
     """It costs its own words, not the conversation."""
     harness = Harness(store, [Step("One"), Step("Two")])
-    await harness.receive("first", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("first", "m1")
     (key,) = [key async for key in redis.scan_iter("kaiwa:*:history:*")]
     await redis.lpush(key, b'{"messages": [{"type": "hologram"}]}')
-    await harness.receive("second", "m2")
-    await harness.runner.process(HERE)
+    await harness.say("second", "m2")
     assert [message.text for message in harness.model.requests[1].messages] == [
         "first",
         "One",
@@ -189,8 +179,7 @@ async def test_a_delivery_that_cannot_be_read_becomes_a_dead_letter(store: Store
     await store.journal.begin(lease, "turn_x")
     await store.journal.commit(lease, None, [b"no JSON"], 10)
     await store.leases.release(lease)
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     assert harness.box.texts == ["Fine"]
     assert (await store.depths()).dead_letters == 1
 
@@ -199,8 +188,7 @@ async def test_a_process_that_ends_begins_no_new_turn(store: Store) -> None:
     """What waits is left for another process, due at once."""
     harness = Harness(store, [])
     harness.runner.closing = True
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     assert harness.model.requests == []
     assert await store.leases.due(10) == [HERE]
 
@@ -208,8 +196,7 @@ async def test_a_process_that_ends_begins_no_new_turn(store: Store) -> None:
 async def test_a_turn_that_takes_too_long_ends_in_an_apology(store: Store) -> None:
     """Honest about the reason."""
     harness = Harness(store, [Step(error=TimeoutError())])
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     [delivery] = harness.box.delivered
     assert delivery.reply.failure == "the turn took longer than 300 s"
 
@@ -242,8 +229,7 @@ async def test_a_message_that_comes_in_at_the_last_moment_is_answered_at_once(st
     harness.box.failures = [DeliverLater("slow down", after=60)]
     leases = Racing(store.leases, partial(harness.receive, "second", "m2"))
     store.leases = cast(Leases, leases)
-    await harness.receive("first", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("first", "m1")
     assert await harness.past() == ["first", "One", "second", "Two"]
 
 
@@ -268,11 +254,10 @@ async def test_an_unfinished_turn_does_not_wait_for_a_delivery(store: Store) -> 
     step = Step("never", gate=asyncio.Event())
     harness = Harness(store, [Step("One"), step])
     harness.box.failures = [DeliverLater("slow down", after=60)]
-    await harness.receive("hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hi", "m1")
     await harness.receive("more", "m2")
     await cut_off(harness, step.at_gate)
     closing = Harness(store, [])
     closing.runner.closing = True
-    await closing.runner.process(HERE)
+    await closing.process()
     assert await store.leases.due(10) == [HERE]

@@ -92,7 +92,7 @@ async def send(
     """Somebody sends files, and the turn is taken."""
     message = Message(message_id, "user", parts, 1, author or Author("u1"))
     assert await here.store.inbox.accept(HERE, message_id, encode(InboundEvent(message)))
-    await here.runner.process(HERE)
+    await here.process()
 
 
 def shown(here: Harness) -> list[str | Media]:

@@ -16,7 +16,7 @@ from bot.channels import Reply, say_buttons
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import ToolCall, ToolResult, encode
-from tests.bot.harness import HERE, Harness, edited
+from tests.bot.harness import Harness, edited
 from tests.bot.pipeline.held_turns import held
 from toolset.shown import Card, Shown
 from toolset.tool import NoConfig, Risk, ToolContext, ValidatedTool
@@ -55,8 +55,7 @@ async def answered(store: Store, *shown: Shown) -> tuple[Harness, Reply]:
     ]
     tools = ToolMap([ValidatedTool(Measure(*shown), OBJECT, OBJECT)])
     harness = Harness(store, [*steps, Step("Here it is.")], tools=tools)
-    await harness.receive("Measure!", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("Measure!", "m1")
     (delivery,) = harness.box.delivered
     return harness, delivery.reply
 

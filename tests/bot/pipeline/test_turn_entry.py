@@ -91,8 +91,7 @@ async def test_one_long_turn_takes_no_more_than_a_history(store: Store, redis: R
     call = ToolCall("c1", "echo", {"text": "x" * (HISTORY_BYTES // 3)})
     opaque = Opaque("scripted", "scripted", b"x" * HISTORY_BYTES)
     harness = Harness(store, [Step(calls=(call,), opaque=opaque), Step("Done")])
-    await harness.receive("hello", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("hello", "m1")
     (entry,) = await redis.lrange(key("history", HERE), 0, -1)
     assert len(entry) <= HISTORY_BYTES
     assert [message.role for message in await read_history(store, HERE)] == ["user", "model"]

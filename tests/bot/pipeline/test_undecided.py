@@ -30,8 +30,7 @@ class Decides(Feature, Decisions):
 async def test_kaiwa_starts_with_tools_that_only_read(store: Store) -> None:
     """One that acts is refused, in a line that names it and the mend."""
     harness = Harness(store, [Step("Hello!")], tools=tool_map(Echo()), features=())
-    await harness.receive("Hi", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("Hi", "m1")
     assert harness.box.texts == ["Hello!"]
     with pytest.raises(SettingsError, match=r"^tools: launch act.*bot/features/registry\.py$"):
         Harness(store, [], tools=tool_map(Echo(), Launch()), features=())
@@ -42,8 +41,7 @@ async def test_a_tool_that_comes_later_is_not_called(store: Store) -> None:
     launch, tools = Launch(), tool_map(Echo())
     harness = Harness(store, [Step(calls=(CALL,)), Step("Well")], tools=tools, features=())
     tools.replace("later", list(tool_map(launch).values()))
-    await harness.receive("Launch it", "m1")
-    await harness.runner.process(HERE)
+    await harness.say("Launch it", "m1")
     [result] = harness.model.requests[-1].messages[-1].results
     assert (result.response, launch.contexts) == ({"error": NOBODY_DECIDES}, [])
     assert harness.box.texts == ["Well"]
@@ -61,7 +59,7 @@ async def test_a_turn_that_was_parked_before_goes_on_without_its_call(store: Sto
     parked = Parked(ButtonCard("May I?", (), key="q1", until=9, call_id="c1"), Raw(b"null"))
     await store.journal.record(lease, PARKED, encode(parked))
     await store.leases.release(lease)
-    await harness.runner.process(HERE)
+    await harness.process()
     assert harness.box.texts == ["Well"]
 
 

@@ -8,7 +8,7 @@ from bot.channels import Abilities, InboundEvent, Validity
 from bot.pipeline.feature import Feature, ParkedTurn
 from bot.providers.scripted import Step
 from bot.store import Lease, Store
-from tests.bot.harness import HERE, Harness, Mailbox
+from tests.bot.harness import Harness, Mailbox
 from tests.waiting import until
 
 
@@ -46,7 +46,7 @@ async def test_features_are_told_of_who_waits_and_of_expired_addresses(store: St
     notes, step = Notes(), Step("Hello!", gate=asyncio.Event())
     harness = Harness(store, [step], Expires(), also=[lambda _: notes])
     await harness.receive("hi", "m1", "token")
-    turn = asyncio.create_task(harness.runner.process(HERE))
+    turn = asyncio.create_task(harness.process())
     await until(lambda: notes.told == [("waits", "token")])
     assert step.gate is not None
     step.gate.set()
