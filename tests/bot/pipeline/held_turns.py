@@ -80,14 +80,14 @@ def messages(harness: Harness, request: int = -1) -> tuple[Message, ...]:
 
 @asynccontextmanager
 async def under_way(
-    harness: Harness, redis: Redis, step: Step
+    harness: Harness, redis: Redis, reached: asyncio.Event
 ) -> AsyncIterator[asyncio.Task[None]]:
-    """A turn whose model is at this step, in a process to which changes are published."""
+    """A turn that has reached this, in a process to which changes are published."""
     async with harness.runner.interrupts.listen():
         await until_true(partial(_is_listening, redis))
         processing = asyncio.create_task(harness.process())
         async with asyncio.timeout(WAIT_S):
-            await step.at_gate.wait()
+            await reached.wait()
             yield processing
             await processing
 

@@ -15,6 +15,7 @@ from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Message, Text
+from tests.bot.store.turns import leased
 from tests.fakes.tools import Echo, tool_map
 
 
@@ -67,8 +68,7 @@ async def test_whoever_holds_the_lease_is_not_told(store: Store) -> None:
     """A conversation whose lease is held is looked at again before it is left: the message waits
     there."""
     started: list[str] = []
-    lease = await store.leases.acquire("console:a")
-    assert lease is not None
+    lease = await leased(store, "console:a")
     assert await intake_of(store, started)("console:a", event("m1"))
     assert started == []
     assert await store.leases.release(lease)

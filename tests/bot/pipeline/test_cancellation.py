@@ -19,19 +19,11 @@ from bot.pipeline.interrupts import TOPIC, Interrupt, RunningTurns
 from bot.providers import Restarted, TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.store.keys import Keys
 from bot.transcript import Message, encode
 from tests.bot.harness import HERE, Harness, Mailbox, words
-from tests.bot.pipeline.held_turns import Held, asked, calling
+from tests.bot.pipeline.held_turns import Held, asked, calling, under_way
 from tests.fakes.tools import tool_map
-from tests.waiting import until_true
 from toolset.tool import ToolContext
-
-
-async def listens(redis: Redis) -> bool:
-    """Whether a process hears what is told to all."""
-    [(_, listeners)] = await redis.pubsub_numsub(Keys(TOPIC).live)
-    return bool(listeners)
 
 
 def button(press_id: str = "s1") -> InboundEvent:
@@ -51,13 +43,9 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
     tool = Held()
     harness = Harness(store, [calling("c1", "held")], tools=tool_map(tool))
     await harness.receive("go", "m1")
-    async with harness.runner.interrupts.listen():
-        await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.process())
-        await tool.called.wait()
+    async with under_way(harness, redis, tool.called):
         stopped = time.monotonic()
         await harness.arrive(wish)
-        await attending
     assert time.monotonic() - stopped < 1
     assert harness.box.texts == [answer]
     spoken = [
@@ -138,12 +126,8 @@ async def test_what_was_written_before_a_stop_stays_with_a_mark(
     )
     harness = Harness(store, [step, Step("Yes.")], Streaming())
     await harness.receive(question, "m1")
-    async with harness.runner.interrupts.listen():
-        await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.process())
-        await step.at_gate.wait()
+    async with under_way(harness, redis, step.at_gate):
         await harness.arrive(button())
-        await attending
     assert harness.box.texts == [stored]
     assert await harness.past() == [question, stored]
     await harness.say("go on", "m2")
@@ -157,12 +141,8 @@ async def test_where_nothing_is_shown_of_an_answer_nothing_stays_of_it(
     step = Step(before=(TextDelta("Once upon"),), gate=asyncio.Event(), gate_after=1)
     harness = Harness(store, [step])
     await harness.receive("tell me a story", "m1")
-    async with harness.runner.interrupts.listen():
-        await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.process())
-        await step.at_gate.wait()
+    async with under_way(harness, redis, step.at_gate):
         await harness.arrive(button())
-        await attending
     assert harness.box.texts == ["Stopped."]
 
 
@@ -192,10 +172,7 @@ async def test_a_second_stop_while_the_first_takes_effect_ends_no_listener(
         store, [calling("c1", "unwinding"), calling("c2", "held")], tools=tool_map(slow, next_tool)
     )
     await harness.receive("go", "m1")
-    async with harness.runner.interrupts.listen():
-        await until_true(partial(listens, redis))
-        attending = asyncio.create_task(harness.process())
-        await slow.called.wait()
+    async with under_way(harness, redis, slow.called) as attending:
         await harness.arrive(button("s1"))
         await slow.cancelled.wait()
         await harness.arrive(button("s2"))
@@ -218,16 +195,16 @@ async def test_a_stop_that_found_no_turn_is_forgotten_after_a_while(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next one tidies up; what is younger stays, once."""
-    cancellations = RunningTurns(store)
+    running = RunningTurns(store)
     for conversation in ("one", "two", "one"):
-        cancellations.interrupt(Interrupt(conversation, "s1"))
-    assert [cancellations.take_missed(conversation) for conversation in ("one", "one")] == [
+        running.interrupt(Interrupt(conversation, "s1"))
+    assert [running.take_missed(conversation) for conversation in ("one", "one")] == [
         True,
         False,
     ]
     monkeypatch.setattr("bot.pipeline.interrupts.MISSED_S", 1e-9)
-    cancellations.interrupt(Interrupt("three", "s1"))
-    assert [cancellations.take_missed(conversation) for conversation in ("two", "three")] == [
+    running.interrupt(Interrupt("three", "s1"))
+    assert [running.take_missed(conversation) for conversation in ("two", "three")] == [
         False,
         True,
     ]

@@ -24,11 +24,6 @@ CHANGED = pytest.mark.parametrize(
 )
 
 
-async def proceed(harness: Harness, *events: InboundEvent) -> None:
-    """Events come in and are processed."""
-    await harness.take(*events)
-
-
 def by_somebody_else(message_id: str, text: str) -> InboundEvent:
     return InboundEvent(words(message_id, text, "u2"), group=True)
 
@@ -41,7 +36,7 @@ async def test_a_change_ends_the_request_to_the_model_at_once(
     step = Step("Old.", before=(TextDelta("Old"),), gate=asyncio.Event(), gate_after=1)
     harness = Harness(store, [calling(), step, Step("Sunny.")])
     await harness.receive("Wether?", "m1", "token-1")
-    async with under_way(harness, redis, step):
+    async with under_way(harness, redis, step.at_gate):
         await harness.arrive(change)
     shown = [event for event in harness.box.seen if isinstance(event, AnswerText | AnswerRestarted)]
     if change.event == "edited":
@@ -63,7 +58,7 @@ async def test_a_change_of_another_message_lets_the_request_go_on(
     harness = Harness(store, [Step("One"), step])
     await harness.say("first", "m1")
     await harness.receive("second", "m2")
-    async with under_way(harness, redis, step):
+    async with under_way(harness, redis, step.at_gate):
         async with store.live.subscribe(TOPIC) as published:
             await harness.arrive(edited("e1", "m1", "The first"))
             await anext(published)
@@ -111,7 +106,7 @@ async def test_after_many_edits_a_message_can_still_be_taken_back(
     await harness.arrive(
         *(edited(f"e{number}", "m1", f"v{number}") for number in range(MOST_CHANGES))
     )
-    async with under_way(harness, redis, last):
+    async with under_way(harness, redis, last.at_gate):
         async with store.live.subscribe(TOPIC) as published:
             await harness.arrive(edited("e10", "m1", "v10"))
             await anext(published)
@@ -164,7 +159,7 @@ async def test_an_edit_that_overtakes_its_message_counts(store: Store) -> None:
     harness = Harness(store, [Step("Sunny.")])
     newer = edited("e2", "m1", "Weather?")
     await harness.arrive(replace(newer, message=replace(newer.message, at=WRITTEN_AT + 2)))
-    await proceed(harness, edited("e1", "m1", "Wether!"))
+    await harness.take(edited("e1", "m1", "Wether!"))
     await harness.say("Wether?", "m1")
     assert (asked(harness), harness.box.texts) == ([("user", "Weather?")], ["Sunny."])
 
@@ -174,7 +169,7 @@ async def test_what_is_taken_back_before_it_comes_leaves_no_edit_behind(
 ) -> None:
     """Neither is the message answered, nor are its words stored."""
     harness = Harness(store, [])
-    await proceed(harness, edited("e1", "m1", "Weather?"), unsent("u1", "m1"))
+    await harness.take(edited("e1", "m1", "Weather?"), unsent("u1", "m1"))
     assert not await harness.intake(HERE, InboundEvent(words("m1", "Wether?")))
     assert await redis.exists(Keys(HERE).of("early")) == 0
 

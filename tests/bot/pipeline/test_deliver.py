@@ -16,7 +16,6 @@ from bot.errors import DeliverLater, DeliverOnPress, TokenRefused
 from bot.pipeline.deliver import LONGEST_WAIT_S, TOKEN_WAIT_MS
 from bot.pipeline.deliveries import decode_delivery, read_held, reset_attempts
 from bot.pipeline.feature import Feature
-from bot.pipeline.history import read_history
 from bot.pipeline.services import Services
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -27,11 +26,17 @@ from tests.bot.store.turns import key, leased
 from tests.waiting import until_true
 
 
+async def answered(store: Store, failures: list[Exception], *answers: str) -> Harness:
+    """A conversation whose first message has its answer, after these failures of its channel."""
+    harness = Harness(store, [Step(answer) for answer in answers])
+    harness.box.failures = failures
+    await harness.say("hi", "m1")
+    return harness
+
+
 async def test_a_postponed_delivery_waits_and_keeps_its_id(store: Store) -> None:
     """The due index names the retry's time; the second attempt carries the same id."""
-    harness = Harness(store, [Step("Hello!")])
-    harness.box.failures = [DeliverLater("slow down", after=0.05)]
-    await harness.say("hi", "m1")
+    harness = await answered(store, [DeliverLater("slow down", after=0.05)], "Hello!")
     assert harness.box.delivered == []
 
     async def is_due() -> bool:
@@ -46,12 +51,10 @@ async def test_a_postponed_delivery_waits_and_keeps_its_id(store: Store) -> None
 async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> None:
     """Back-off holds also when somebody looks earlier; new messages are answered into the outbox
     behind it."""
-    harness = Harness(store, [Step("One"), Step("Two")])
-    harness.box.failures = [DeliverLater("slow down", after=60)]
-    await harness.say("hi", "m1")
+    harness = await answered(store, [DeliverLater("slow down", after=60)], "One", "Two")
     await harness.say("more", "m2")
     assert harness.box.delivered == []
-    assert [message.text for message in await read_history(harness.store, HERE)] == [
+    assert await harness.past() == [
         "hi",
         "One",
         "more",
@@ -61,9 +64,7 @@ async def test_a_delivery_that_is_not_due_yet_is_not_attempted(store: Store) -> 
 
 async def test_no_platform_makes_a_conversation_wait_for_hours(store: Store) -> None:
     """Whatever stands in its Retry-After: all later answers would wait as long."""
-    harness = Harness(store, [Step("One")])
-    harness.box.failures = [DeliverLater("slow down", after=float("inf"))]
-    await harness.say("hi", "m1")
+    harness = await answered(store, [DeliverLater("slow down", after=float("inf"))], "One")
     raw = await head(harness)
     assert raw is not None
     assert 0 < decode_delivery(raw).not_before - await store.now_ms(HERE) <= LONGEST_WAIT_S * 1000
@@ -71,9 +72,7 @@ async def test_no_platform_makes_a_conversation_wait_for_hours(store: Store) -> 
 
 async def test_an_answer_is_not_shown_before_an_older_one_is_there(store: Store) -> None:
     """While a delivery waits, the next turn is taken, and shows itself to nobody."""
-    harness = Harness(store, [Step("One"), Step("Two")])
-    harness.box.failures = [DeliverLater("slow down", after=60)]
-    await harness.say("hi", "m1")
+    harness = await answered(store, [DeliverLater("slow down", after=60)], "One", "Two")
     shown = list(harness.box.seen)
     await harness.say("more", "m2")
     assert harness.box.seen == shown != []
@@ -129,9 +128,9 @@ async def again(harness: Harness, **changes: Any) -> Delivery:
 async def test_a_refused_token_is_waited_for_and_is_no_attempt(store: Store) -> None:
     """However often that was looked at, the ten attempts are left; the hour counts from the first
     refusal."""
-    harness = Harness(store, [Step("One")])
-    harness.box.failures = [TokenRefused("refused")] * 13 + [DeliverLater("busy", 0)]
-    await harness.say("hi", "m1")
+    harness = await answered(
+        store, [TokenRefused("refused")] * 13 + [DeliverLater("busy", 0)], "One"
+    )
     first = decode_delivery(await head(harness) or b"")
     now = await store.now_ms()
     assert first.not_before - now == pytest.approx(60_000, abs=2_000)
@@ -148,9 +147,7 @@ async def test_a_refused_token_is_waited_for_and_is_no_attempt(store: Store) -> 
 
 async def test_a_token_that_stays_refused_for_an_hour_is_given_up(store: Store) -> None:
     """With the reason, which names what to set."""
-    harness = Harness(store, [Step("One")])
-    harness.box.failures = [TokenRefused("set a new one")] * 3
-    await harness.say("hi", "m1")
+    harness = await answered(store, [TokenRefused("set a new one")] * 3, "One")
     now = await store.now_ms()
     await again(harness, refused_since=now - TOKEN_WAIT_MS + 5_000)
     assert (await store.depths()).dead_letters == 0
@@ -178,9 +175,7 @@ def reported(harness: Harness) -> str:
 
 async def test_an_attempt_without_an_outcome_is_counted(store: Store) -> None:
     """Its process died between the record and the outcome; what was postponed has an outcome."""
-    harness = Harness(store, [Step("One")])
-    harness.box.failures = [DeliverLater("busy", 0)]
-    await harness.say("hi", "m1")
+    harness = await answered(store, [DeliverLater("busy", 0)], "One")
     await harness.process()
     assert (harness.box.texts, uncertain(harness)) == (["One"], 0)
     lease = await leased(store, HERE)

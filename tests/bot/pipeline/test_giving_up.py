@@ -14,7 +14,7 @@ from bot.store import CHANGE, DeadLetter, Depths, Store
 from bot.transcript import Message, encode
 from tests.bot.harness import HERE, Harness, Mailbox, unsent, words
 from tests.bot.pipeline.held_turns import asked, calling, held
-from tests.bot.store.turns import key
+from tests.bot.store.turns import key, leased
 
 SORRY = "Something went wrong on my side, so I have no answer. Please try again."
 
@@ -119,8 +119,7 @@ async def test_a_turn_that_kills_its_process_is_given_up(store: Store, redis: Re
     harness = Harness(store, [])
     await harness.receive("poison", "m1")
     for number in range(5):
-        lease = await store.leases.acquire(HERE)
-        assert lease is not None
+        lease = await leased(store, HERE)
         await store.journal.begin(lease, f"turn_{number}")
         await redis.delete(key("lease", HERE))
     await harness.process()

@@ -17,7 +17,7 @@ from bot.store import JournalledTurn, Store
 from bot.transcript import ToolResult
 from tests.bot.harness import HERE, Harness, edited, unsent, words
 from tests.bot.pipeline.held_turns import Held, asked, calling, cut_off, held, messages
-from tests.bot.store.turns import key
+from tests.bot.store.turns import key, leased
 from tests.fakes.tools import tool_map
 from tests.waiting import until_true
 
@@ -57,8 +57,7 @@ async def test_the_inbox_is_read_only_where_something_may_have_come(store: Store
     """At first, and when a record has told so, which a later record with nothing to tell does not
     undo."""
     await store.inbox.accept(HERE, "m1", b"{}")
-    lease = await store.leases.acquire(HERE)
-    assert lease is not None
+    lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn_1")
     journalled = JournalledTurn("turn_1", 1, [], is_resumed=True)
     harness = Harness(store, [])

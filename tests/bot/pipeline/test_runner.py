@@ -20,6 +20,7 @@ from bot.store.leases import Leases
 from bot.transcript import ToolCall, decode_record, encode
 from tests.bot.harness import HERE, Harness
 from tests.bot.pipeline.held_turns import cut_off
+from tests.bot.store.turns import leased
 from tests.fakes.tools import Launch, tool_map
 
 
@@ -29,7 +30,7 @@ async def test_a_message_becomes_a_turn_and_a_reply(store: Store) -> None:
     await harness.say("hi", "m1", "token-1")
     (delivery,) = harness.box.delivered
     assert (delivery.reply.text, delivery.address, delivery.attempts) == ("Hello!", "token-1", 1)
-    assert [message.text for message in await read_history(harness.store, HERE)] == ["hi", "Hello!"]
+    assert await harness.past() == ["hi", "Hello!"]
     assert isinstance(harness.box.seen[0], TurnStarted)
     assert harness.box.seen[0].user_ids == ("m1",)
     assert await store.leases.due(10) == []
@@ -53,7 +54,8 @@ async def test_several_waiting_messages_become_one_turn(store: Store) -> None:
     """Who types in three bubbles gets one answer, sent to the newest address."""
     harness = Harness(store, [Step("All three")])
     for number in range(3):
-        await harness.say(f"part {number}", f"m{number}", f"token-{number}")
+        await harness.receive(f"part {number}", f"m{number}", f"token-{number}")
+    await harness.process()
     assert harness.box.texts == ["All three"]
     assert harness.box.delivered[0].address == "token-2"
     assert [message.text for message in harness.model.requests[0].messages] == [
@@ -174,8 +176,7 @@ async def test_a_turn_of_the_history_that_cannot_be_read_is_left_out(
 async def test_a_delivery_that_cannot_be_read_becomes_a_dead_letter(store: Store) -> None:
     """The replies behind it go out."""
     harness = Harness(store, [Step("Fine")])
-    lease = await store.leases.acquire(HERE)
-    assert lease is not None
+    lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn_x")
     await store.journal.commit(lease, None, [b"no JSON"], 10)
     await store.leases.release(lease)

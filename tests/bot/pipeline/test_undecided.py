@@ -15,6 +15,7 @@ from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Message, ToolCall, encode
 from tests.bot.harness import HERE, Harness
+from tests.bot.store.turns import leased
 from tests.fakes.tools import Echo, Launch, tool_map
 
 CALL = ToolCall("c1", "launch", {"what": "rocket"})
@@ -51,8 +52,7 @@ async def test_a_turn_that_was_parked_before_goes_on_without_its_call(store: Sto
     """Whoever asked is in charge no more."""
     harness = Harness(store, [Step("Well")], tools=tool_map(Echo()), features=())
     await harness.receive("Launch it", "m1")
-    lease = await store.leases.acquire(HERE)
-    assert lease is not None
+    lease = await leased(store, HERE)
     await store.journal.begin(lease, "turn_1")
     response = RecordedResponse(Message("r1", "model", (CALL,), 1), "tool_use")
     await store.journal.record(lease, RESPONSE, encode(response))

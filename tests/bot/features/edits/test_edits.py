@@ -18,7 +18,7 @@ from bot.transcript import Media, Quote, Summary, Text, encode
 from tests.bot.harness import HERE, Harness, edited, unsent, words
 from tests.bot.pipeline.held_turns import asked, calling, held
 from tests.bot.pipeline.pieces import Pieces
-from tests.bot.pipeline.test_changed_messages import CHANGED, by_somebody_else, proceed
+from tests.bot.pipeline.test_changed_messages import CHANGED, by_somebody_else
 from tests.bot.store.turns import leased
 
 # While the answer waits
@@ -55,7 +55,7 @@ async def test_an_older_answer_is_given_anew_after_an_edit(store: Store, takes_b
     quote = Quote("p1", "[Picture 1 below]")
     parts = (Media("p1", "image/png"), Text("Wether?"))
     question = replace(words("m1", "Wether?"), parts=parts, quotes=(quote,))
-    await proceed(harness, InboundEvent(question, "token-1"))
+    await harness.take(InboundEvent(question, "token-1"))
     await harness.receive("hi", "m2")
     await harness.runner.process(HERE)
     first, _ = await store.history.read(HERE, 2)
@@ -63,7 +63,7 @@ async def test_an_older_answer_is_given_anew_after_an_edit(store: Store, takes_b
     summary = encode(Summary(read_record(first).turn_id, 1, "m", "The old words"))
     await store.history.summarise(lease, summary)
     await store.leases.release(lease)
-    await proceed(harness, edited("e1", "m1", "Weather?"))
+    await harness.take(edited("e1", "m1", "Weather?"))
     assert box.words == ["two", "anew"]
     assert await harness.past() == ["hi", "two", "Weather?", "", "", "anew"]
     assert asked(harness)[2:] == [("user", "Weather?"), ("model", ""), ("tool", "")]
@@ -81,10 +81,10 @@ async def test_an_answer_that_waits_loses_its_messages_one_by_one(store: Store) 
     await harness.receive("Oops", "m1")
     await harness.receive("Weather?", "m2")
     await harness.runner.process(HERE)
-    await proceed(harness, unsent("e1", "m1"))
+    await harness.take(unsent("e1", "m1"))
     assert (asked(harness), box.words) == ([("user", "Weather?")], [])
     assert len(await store.outbox.read(HERE)) == 1
-    await proceed(harness, unsent("e2", "m2"))
+    await harness.take(unsent("e2", "m2"))
     assert (box.words, await harness.past(), await store.outbox.read(HERE)) == ([], [], [])
     assert (len(harness.model.requests), await store.leases.due(10)) == (2, [])
 
@@ -130,7 +130,7 @@ async def test_the_last_question_of_a_day_can_be_edited(store: Store) -> None:
     harness = Harness(store, steps, box := Pieces(busy=1), settings=limits)
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
-    await proceed(harness, edited("e1", "m1", "Weather?"))
+    await harness.take(edited("e1", "m1", "Weather?"))
     assert box.words == ["anew"]
     await harness.receive("One more?", "m9")
     await harness.runner.process(HERE)
@@ -143,7 +143,7 @@ async def test_what_came_besides_waits_for_the_reopened_turn(store: Store) -> No
     harness = Harness(store, steps, box := Pieces(busy=1))
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
-    await proceed(harness, edited("e1", "m1", "Weather?"), by_somebody_else("m2", "Hello"))
+    await harness.take(edited("e1", "m1", "Weather?"), by_somebody_else("m2", "Hello"))
     assert box.words == ["anew", "other"]
     assert await harness.past() == ["Weather?", "anew", "Hello", "other"]
 
@@ -151,8 +151,8 @@ async def test_what_came_besides_waits_for_the_reopened_turn(store: Store) -> No
 async def test_a_choice_that_reads_like_a_command_is_not_asked_again(store: Store) -> None:
     """A pressed choice such as "reset" is no command, and must not become one."""
     harness = Harness(store, [Step("one")], Pieces(busy=2))
-    await proceed(harness, InboundEvent(words("m1", "reset"), action=SAY))
-    await proceed(harness, edited("e1", "m1", "Weather?"))
+    await harness.take(InboundEvent(words("m1", "reset"), action=SAY))
+    await harness.take(edited("e1", "m1", "Weather?"))
     assert await harness.past() == ["Weather?", "one"]
     assert len(await store.outbox.read(HERE)) == 1
 
@@ -163,9 +163,9 @@ async def test_a_turn_that_has_said_more_than_the_answer_is_not_reopened(store: 
     await harness.arrive(
         InboundEvent(words("r1_1000", "Call home"), action="reminders.due", scheduled="shown")
     )
-    await proceed(harness, InboundEvent(words("m1", "Wether?")))
+    await harness.take(InboundEvent(words("m1", "Wether?")))
     before = await store.outbox.read(HERE)
-    await proceed(harness, edited("e1", "m1", "Weather?"))
+    await harness.take(edited("e1", "m1", "Weather?"))
     assert (await store.outbox.read(HERE), len(harness.model.requests)) == (before, 1)
     assert "Weather?" in await harness.past()
 
@@ -184,7 +184,7 @@ async def test_an_answer_that_was_sent_stays(
     harness = Harness(store, [Step("one two")], box)
     await harness.receive("Wether?", "m1")
     await harness.runner.process(HERE)
-    await proceed(harness, replace(change, address="a thread"))
+    await harness.take(replace(change, address="a thread"))
     is_edited = change.event == "edited"
     assert box.words == ([] if takes_back and not is_edited else ["one", "two"])
     assert await harness.past() == (["Weather?", "one two"] if is_edited else [])
@@ -194,7 +194,7 @@ async def test_an_answer_that_was_sent_stays(
 async def test_an_answer_that_people_have_read_stays(store: Store) -> None:
     """Ten seconds later a message that is taken back leaves the history only."""
     harness = Harness(store, [Step("one")], box := Pieces(takes_back=True))
-    await proceed(harness, InboundEvent(words("m1", "Oops")))
+    await harness.take(InboundEvent(words("m1", "Oops")))
     [entry] = await store.history.read(HERE, 1)
     record = read_record(entry)
     lease = await leased(store, HERE)
@@ -202,7 +202,7 @@ async def test_an_answer_that_people_have_read_stays(store: Store) -> None:
     await store.history.rewrite(lease, {entry: earlier})
     await store.leases.release(lease)
     change = InboundEvent(replace(words("e1", ""), at=record.at), "a thread", event="unsent")
-    await proceed(harness, replace(change, target="m1"))
+    await harness.take(replace(change, target="m1"))
     assert (box.words, await harness.past()) == (["one"], [])
 
 
@@ -214,5 +214,5 @@ async def test_an_answer_goes_with_its_first_message_after_a_reset(store: Store)
     await harness.runner.process(HERE)
     await harness.receive("/reset", "m3")
     await harness.runner.process(HERE)
-    await proceed(harness, unsent("e1", "m1"))
+    await harness.take(unsent("e1", "m1"))
     assert "both" not in str(await store.outbox.read(HERE))

@@ -98,7 +98,7 @@ async def test_a_turn_for_somebody_who_is_forgotten_ends_at_once(
     step = hanging()
     harness = Harness(store, [step])
     await harness.arrive(InboundEvent(words("m1", "remember that I am u1"), group=True))
-    async with under_way(harness, redis, step):
+    async with under_way(harness, redis, step.at_gate):
         own = await leased(store, OWN)
         await forget(store, own, 0.1)
     assert (len(harness.model.requests), harness.box.texts, await harness.past()) == (1, [], [])
