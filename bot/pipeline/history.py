@@ -197,6 +197,11 @@ def _read_summary(data: bytes) -> Summary | None:
         return None
 
 
+def asked_in(messages: Iterable[Message]) -> tuple[str, ...]:
+    """The ids of the messages of people."""
+    return tuple(message.id for message in messages if message.role == "user")
+
+
 def own_message(text: str) -> Message:
     """A sentence of the catalogue as a message of the history."""
     return Message(new_id("msg"), "model", (Text(text),), now_ms())

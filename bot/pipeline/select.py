@@ -81,7 +81,7 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
     """
     found, events, gone = Triage(), list(batch), set[str]()
     ids = {one.event.message.id for one in events}
-    unsent = {one.event.target for one in events if one.event.event == "unsent"}
+    unsent = unsent_among(one.event for one in events)
     for one in events:
         event = one.event
         if event.message.id in unsent:
@@ -121,6 +121,11 @@ def triage(batch: Iterable[ParsedEvent]) -> Triage:
         for one in events:
             observe_use(one.event, _use(one, found))
     return found
+
+
+def unsent_among(events: Iterable[InboundEvent]) -> set[str]:
+    """The ids of the messages that these events take back."""
+    return {event.target for event in events if event.event == "unsent"}
 
 
 def observe_use(event: InboundEvent, use: EventUse) -> None:

@@ -26,7 +26,7 @@ from bot.pipeline.feature import (
     ParsedEvent,
     TurnResult,
 )
-from bot.pipeline.history import KEEP_TURNS, encode_turn, own_message
+from bot.pipeline.history import KEEP_TURNS, asked_in, encode_turn, own_message
 from bot.pipeline.journal import (
     DECIDED,
     TurnJournal,
@@ -37,11 +37,11 @@ from bot.pipeline.journal import (
     readable_events,
 )
 from bot.pipeline.prepare import Attempt, index
-from bot.pipeline.select import observe_use, parse, triage
+from bot.pipeline.select import observe_use, parse, triage, unsent_among
 from bot.pipeline.services import Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import span
-from bot.transcript import Message, TurnRecord, channel_of, encode, new_id
+from bot.transcript import TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -51,10 +51,6 @@ MAX_STARTS = 5
 MAX_FAILURES = 3
 # The rest after the first failure; it is doubled after each further one.
 REST_MS = 1_000
-
-
-def _ids_of_users(messages: Sequence[Message]) -> tuple[str, ...]:
-    return tuple(message.id for message in messages if message.role == "user")
 
 
 class TurnRunner:
@@ -140,7 +136,7 @@ class TurnRunner:
                 if answer.replies and events[0].scheduled:
                     await self._note_tasks(conversation, events, result, failed=answer.failed)
                 unless = Condition(
-                    () if attempt.is_blocked else _ids_of_users(answer.messages),
+                    () if attempt.is_blocked else asked_in(answer.messages),
                     only_unsent=not attempt.may_be_edited,
                 )
                 result.may_be_reopened = is_alone and answer.may_be_reopened
@@ -178,7 +174,7 @@ class TurnRunner:
                 await self._store.journal.record(lease, DECIDED, encode(decided))
         except TurnParked as waiting:
             inbox = await read_waiting(self._store, lease.conversation)
-            if unsent := {event.target for event in inbox if event.event == "unsent"}:
+            if unsent := unsent_among(inbox):
                 # The turn reads after the question that they are taken back.
                 await features.each(Feature.change, lease, dict.fromkeys(unsent), ())
             known = waiting.known - await self._run_others_commands(turn)
@@ -406,7 +402,7 @@ class TurnRunner:
         for message in result.messages:
             if message.role == "user" and message.author:
                 answered = message.author.id
-        asked = (*result.answers, *_ids_of_users(result.messages))
+        asked = (*result.answers, *asked_in(result.messages))
         turn_id, deliveries = journalled.turn_id, list[Delivery]()
         events = readable_events(journalled.entries)
         by_address = {event.address: event for event in events}

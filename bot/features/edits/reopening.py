@@ -13,9 +13,8 @@ import structlog
 
 from bot.agent.turn import RecordedResponse
 from bot.channels import Delivery, InboundEvent
-from bot.features.edits.withdrawal import asked_in
 from bot.pipeline.deliveries import deletion_of, read_undelivered
-from bot.pipeline.history import KEEP_TURNS, StoredTurn, Turns, read_turns
+from bot.pipeline.history import KEEP_TURNS, StoredTurn, Turns, asked_in, read_turns
 from bot.pipeline.journal import RESPONSE, RESULT, readable_events
 from bot.pipeline.select import CONVERSATION_DELETED, parse
 from bot.pipeline.services import Services
@@ -57,7 +56,7 @@ async def reopen(services: Services, lease: Lease, events: Sequence[InboundEvent
     turns = read_turns(await store.history.recall(lease.conversation, KEEP_TURNS))
     stored = _find(answer.turn_id, turns)
     # A turn whose messages are all taken back does not go on, and its answer goes with them.
-    if stored is None or asked_in(stored[1]) <= unsent:
+    if stored is None or set(asked_in(stored[1].messages)) <= unsent:
         return False
     journal = _journal_of(stored[1], answer, group=events[0].group)
     for event in readable_events(journal):

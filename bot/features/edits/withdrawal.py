@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from bot.channels import Delivery, InboundEvent
 from bot.clock import now_ms
 from bot.pipeline.deliveries import deletion_of, deletions_of, read_undelivered
-from bot.pipeline.history import KEEP_TURNS, read_turns
+from bot.pipeline.history import KEEP_TURNS, asked_in, read_turns
 from bot.pipeline.services import Services
 from bot.store import Lease, Store
 from bot.transcript import TurnRecord, channel_of, encode
@@ -41,7 +41,7 @@ async def withdraw_answers(
         waits = {one.delivery.turn_id for one in waiting}
         backs = deletions_of(one.delivery for one in void)
         for record in records.values():
-            is_void = asked_in(record) <= set(unsent)
+            is_void = set(asked_in(record.messages)) <= set(unsent)
             if is_void and record.turn_id not in waits and (back := _given_before(record, changes)):
                 backs.append(back)
         for back in backs:
@@ -53,7 +53,7 @@ async def withdraw_answers(
 async def _read_records(store: Store, conversation: str) -> dict[str, TurnRecord]:
     """The turns of the history that can be read, by id."""
     turns = read_turns(await store.history.recall(conversation, KEEP_TURNS))
-    return {record.turn_id: record for _, record in turns.all if asked_in(record)}
+    return {record.turn_id: record for _, record in turns.all if asked_in(record.messages)}
 
 
 def _is_void(
@@ -66,13 +66,13 @@ def _is_void(
     """
     record = records.get(delivery.turn_id)
     if record and delivery.answers:
-        return asked_in(record) <= set(unsent)
+        return set(asked_in(record.messages)) <= set(unsent)
     return not set(delivery.answers).isdisjoint(unsent)
 
 
 def _given_before(record: TurnRecord, changes: Sequence[InboundEvent]) -> Delivery | None:
     """The deletion of a turn's answer, if it was given a moment before a change of its messages."""
-    asked = asked_in(record)
+    asked = set(asked_in(record.messages))
     for change in changes:
         if change.target in asked and change.address:
             # What counts is when the change was made: a process may have died before it read it.
@@ -80,8 +80,3 @@ def _given_before(record: TurnRecord, changes: Sequence[InboundEvent]) -> Delive
                 return deletion_of(record.turn_id, change.address)
             break
     return None
-
-
-def asked_in(record: TurnRecord) -> set[str]:
-    """The ids of the messages that a turn answers."""
-    return {message.id for message in record.messages if message.role == "user"}

@@ -21,7 +21,8 @@ from bot.clock import now_ms
 from bot.errors import ModelError
 from bot.features.interpreter.store import KIND, Languages
 from bot.pipeline.feature import SILENT, CommandContext, Feature, Outgoing, TurnResult
-from bot.pipeline.journal import readable
+from bot.pipeline.journal import read_waiting
+from bot.pipeline.select import unsent_among
 from bot.pipeline.services import Services
 from bot.providers import Request
 from bot.safe_text.transcript import escaped_tags
@@ -132,16 +133,11 @@ class Interpreter(Feature):
         self._services.features.limits.spend(conversation, spending)
         text = response.message.text.strip()
         is_whole = text and response.stop_reason == "end_turn" and SILENT not in text
-        if not is_whole or await self._is_taken_back(conversation, event):
+        # It may be taken back while it is translated.
+        later = await read_waiting(self._services.store, conversation)
+        if not is_whole or event.message.id in unsent_among(later):
             return None
         return Reply(text, keep="if_free")
-
-    async def _is_taken_back(self, conversation: str, event: InboundEvent) -> bool:
-        """Whether the message was taken back while it was translated."""
-        waiting = readable(await self._services.store.inbox.read(conversation))
-        return any(
-            later.event == "unsent" and later.target == event.message.id for _, later in waiting
-        )
 
 
 FEATURE = Interpreter

@@ -21,10 +21,10 @@ from bot.features.late_answers.fetches import (
     card_for,
     fetch_of,
     is_awaited,
-    unsent_among,
 )
 from bot.pipeline.feature import Feature, ParkedTurn
 from bot.pipeline.journal import read_waiting
+from bot.pipeline.select import unsent_among
 from bot.pipeline.services import Services
 from bot.store import Bound, Lease
 from bot.texts import LANGUAGES

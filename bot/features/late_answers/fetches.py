@@ -13,7 +13,7 @@ from bot.channels import Button, ButtonCard, Delivery, InboundEvent, KeptDeliver
 from bot.commands import SpokenCommands
 from bot.pipeline.deliveries import Undelivered, read_held, read_outbox
 from bot.pipeline.journal import TurnJournal, read_entries, read_waiting
-from bot.pipeline.select import CANNED, parse
+from bot.pipeline.select import CANNED, parse, unsent_among
 from bot.pipeline.services import Services
 from bot.texts import Texts, language_of
 from bot.transcript import UNREADABLE
@@ -253,11 +253,6 @@ def _with_words(delivery: Delivery, way: str, texts: Texts, language: str) -> De
     words = texts.get("late.fetched" if way == "press" else "late.pushed", language)
     card = dataclasses.replace(delivery.reply.card, rows=(("", words),))
     return replace(delivery, reply=replace(delivery.reply, card=card))
-
-
-def unsent_among(events: Iterable[InboundEvent]) -> set[str]:
-    """The ids of the messages that these events take back."""
-    return {event.target for event in events if event.event == "unsent"}
 
 
 def is_awaited(event: InboundEvent, commands: SpokenCommands) -> bool:
