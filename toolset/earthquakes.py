@@ -6,21 +6,18 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import httpx
-
 from toolset.jma.areas import Area, Areas
-from toolset.jma.client import TIMEOUT_S, JmaClient, JmaConfig
+from toolset.jma.client import SOURCE, JmaTool
 from toolset.jma.quakes import Quake, intensity_name, rank
 from toolset.jma.values import shown
 from toolset.titles import language_of, words
-from toolset.tool import Tool, ToolContext
+from toolset.tool import ToolContext
 from toolset.web.json_values import filled
 
 COUNT = 5
-SOURCE = {"ja": "気象庁", "en": "Japan Meteorological Agency"}
 
 
-class GetEarthquakes(Tool):
+class GetEarthquakes(JmaTool):
     """Answers from a one-minute cache where possible."""
 
     name = "get_earthquakes"
@@ -35,20 +32,8 @@ class GetEarthquakes(Tool):
         "揺 余震 マグニチュード 気象庁"
     )
     risk = "low"
-    public = True
     titles = words(en="Earthquakes", ja="地震情報")
-    timeout_s = TIMEOUT_S
     commands = ("earthquakes", "地震")
-    foreign = True
-    Config = JmaConfig
-
-    def __init__(self, jma: JmaClient) -> None:
-        self._jma = jma
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: JmaConfig) -> GetEarthquakes:
-        """Use the service of ``config`` through ``http``."""
-        return cls(JmaClient(http, config.jma_base_url))
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """List earthquakes, the newest first.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 import httpcore
@@ -14,6 +13,7 @@ from pydantic import BaseModel
 from toolset.titles import words
 from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.cache import SharedCache
+from toolset.web.json_values import filled
 from toolset.web.public_address import SystemResolver
 from toolset.webpage import worker
 from toolset.webpage.fetch import Document, PageFetcher
@@ -27,14 +27,6 @@ TOO_SLOW = "the page could not be read in time"
 NO_TEXT = "the page has no text; it may be made of pictures, or by scripts in a browser"
 
 Extractor = Callable[[Document, float], Awaitable[dict[str, str]]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Page:
-    url: str
-    title: str
-    date: str
-    text: str
 
 
 class ReadWebPageConfig(BaseModel):
@@ -72,7 +64,7 @@ class ReadWebPage(Tool):
         self._extract = extract
         self._limit_s = limit_s
         self._parsers = asyncio.Semaphore(MAX_PARSERS)
-        self._pages: SharedCache[_Page] = SharedCache(CACHE_S, CACHE_SIZE)
+        self._pages: SharedCache[dict[str, str]] = SharedCache(CACHE_S, CACHE_SIZE)
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: ReadWebPageConfig) -> ReadWebPage | None:
@@ -91,20 +83,15 @@ class ReadWebPage(Tool):
         url = arguments["url"].strip()
         offset = int(arguments.get("offset", 0))
         page = await self._pages.get(url, lambda: self._read(url, context.conversation))
-        if offset >= len(page.text):
-            raise ToolError(f"the text ends at offset {len(page.text)}")
-        part = page.text[offset : offset + PART]
-        result: dict[str, Any] = {
-            "url": page.url,
-            "title": page.title,
-            "date": page.date,
-            "text": part,
-        }
-        if offset + PART < len(page.text):
-            result |= {"next_offset": offset + PART, "total_characters": len(page.text)}
-        return {name: value for name, value in result.items() if value != ""}
+        text = page["text"]
+        if offset >= len(text):
+            raise ToolError(f"the text ends at offset {len(text)}")
+        result: dict[str, Any] = {**page, "text": text[offset : offset + PART]}
+        if offset + PART < len(text):
+            result |= {"next_offset": offset + PART, "total_characters": len(text)}
+        return filled(result)
 
-    async def _read(self, url: str, conversation: str) -> _Page:
+    async def _read(self, url: str, conversation: str) -> dict[str, str]:
         loop = asyncio.get_running_loop()
         end = loop.time() + self._limit_s
         try:
@@ -116,4 +103,4 @@ class ReadWebPage(Tool):
             raise ToolError(TOO_SLOW) from error
         if not found["text"]:
             raise ToolError(NO_TEXT)
-        return _Page(document.url, **found)
+        return {"url": document.url, **found}

@@ -421,12 +421,8 @@ def _limits(tool: Tool) -> tuple[float, int]:
     """Seconds a call may take, and calls at once."""
     timeout_s = getattr(tool, "timeout_s", DEFAULT_TIMEOUT_S)
     concurrency = getattr(tool, "concurrency", DEFAULT_CONCURRENCY)
-    if not (
-        isinstance(timeout_s, int | float)
-        and timeout_s > 0
-        and isinstance(concurrency, int)
-        and concurrency > 0
-    ):
+    are_numbers = isinstance(timeout_s, int | float) and isinstance(concurrency, int)
+    if not (are_numbers and timeout_s > 0 and concurrency > 0):
         raise ToolSetupError(f"tool {tool.name}: timeout_s and concurrency must be numbers above 0")
     return timeout_s, concurrency
 
@@ -435,9 +431,7 @@ def _numbers_of_calls(tool: Tool) -> tuple[int, int]:
     """The calls of a turn, and those of a person in a day; 0 for any number."""
     per_turn = getattr(tool, "per_turn", FOREIGN_PER_TURN if getattr(tool, "foreign", False) else 0)
     per_day = getattr(tool, "per_day", 0)
-    if not (
-        isinstance(per_turn, int) and per_turn >= 0 and isinstance(per_day, int) and per_day >= 0
-    ):
+    if not all(isinstance(number, int) and number >= 0 for number in (per_turn, per_day)):
         raise ToolSetupError(f"tool {tool.name}: per_turn and per_day must be whole numbers from 0")
     return per_turn, per_day
 

@@ -44,17 +44,12 @@ FAHRENHEIT = frozenset({"BS", "BZ", "KY", "PR", "PW", "US"})  # regions that use
 
 # The service's languages.
 # https://github.com/chubin/wttr.in/blob/master/share/defs/options/options.yaml
-# fmt: off
-LANGUAGES = frozenset({
-    "af", "am", "ar", "az", "be", "bg", "bn", "bs", "ca", "cs", "cy", "da", "de", "el", "eo", "es",
-    "et", "eu", "fa",
-    "fi", "fr", "fy", "ga", "gl", "he", "hi", "hr", "hu", "hy", "ia", "id", "is", "it", "ja", "jv",
-    "ka", "kk", "ko",
-    "ky", "lt", "lv", "mg", "mk", "ml", "mr", "nb", "nl", "nn", "oc", "pa", "pl", "pt", "pt-br",
-    "ro", "ru", "sk",
-    "sl", "sr", "sv", "sw", "ta", "te", "th", "tr", "uk", "uz", "vi", "zh", "zh-cn", "zh-tw", "zu",
-})
-# fmt: on
+CODES = (
+    "af am ar az be bg bn bs ca cs cy da de el eo es et eu fa fi fr fy ga gl he hi hr hu hy "
+    "ia id is it ja jv ka kk ko ky lt lv mg mk ml mr nb nl nn oc pa pl pt pt-br ro ru sk sl "
+    "sr sv sw ta te th tr uk uz vi zh zh-cn zh-tw zu"
+)
+LANGUAGES = frozenset(CODES.split())
 
 # The place is one component of the path. The service takes these for something else, and two
 # letters for a language.

@@ -6,20 +6,17 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import httpx
-
 from toolset.jma.areas import Area, Areas
-from toolset.jma.client import TIMEOUT_S, JmaClient, JmaConfig
+from toolset.jma.client import SOURCE, JmaTool
 from toolset.jma.values import shown
 from toolset.jma.warning_kinds import SEVERITIES, kind
 from toolset.jma.warning_reports import Entry
 from toolset.titles import language_of, words
-from toolset.tool import Tool, ToolContext, ToolError
+from toolset.tool import ToolContext, ToolError
 from toolset.web.json_values import filled
 
 AREAS_CAP = 20
 CHOICES_CAP = 12
-SOURCE = {"ja": "気象庁", "en": "Japan Meteorological Agency"}
 STATUS_EN = {"発表": "issued", "継続": "continued"}
 ADDITIONS_EN = {
     "土砂災害": "landslides",
@@ -31,7 +28,7 @@ ADDITIONS_EN = {
 }
 
 
-class GetWarnings(Tool):
+class GetWarnings(JmaTool):
     """Answers from a one-minute cache where possible."""
 
     name = "get_warnings"
@@ -43,20 +40,8 @@ class GetWarnings(Tool):
         "are not included: say so where they may matter."
     )
     risk = "low"
-    public = True
     titles = words(en="Weather warnings", ja="気象警報")
-    timeout_s = TIMEOUT_S
     commands = ("warnings", "警報")
-    foreign = True
-    Config = JmaConfig
-
-    def __init__(self, jma: JmaClient) -> None:
-        self._jma = jma
-
-    @classmethod
-    def create(cls, http: httpx.AsyncClient, config: JmaConfig) -> GetWarnings:
-        """Use the service of ``config`` through ``http``."""
-        return cls(JmaClient(http, config.jma_base_url))
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Report what is in force in ``place``.

@@ -12,9 +12,9 @@ from typing import Any
 import httpx
 import msgspec
 
-import toolset
 from bot.errors import BadInput
 from bot.ops.variable_names import own_variables
+from bot.plugins import tool_variables
 from toolset.openapi.api_file import FOLDER, NAME, ApiFile
 from toolset.openapi.document import Document
 from toolset.openapi.schemas import BadDocument
@@ -153,5 +153,4 @@ def _listed(document: Document) -> str:
 
 def _variables_of_kaiwa() -> set[str]:
     """Those whose values must not go to an API, whatever a document calls itself."""
-    configs = [tool.Config for tool in toolset.find()]
-    return own_variables() | {field.upper() for config in configs for field in config.model_fields}
+    return own_variables() | tool_variables(None)

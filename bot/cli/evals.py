@@ -116,7 +116,7 @@ async def _run(
     async with open_models(config, metrics) as provider:
         agent = Agent(provider, tools, persona(config), metrics, config.max_tool_turns)
         if unfinished is None:
-            return await run_questions(agent, questions, limits, _Progress(total))
+            return await run_questions(agent, questions, limits, _progress(total))
         head = Head(setup_of(name, agent), _now())
         run = read_unfinished(unfinished, head, questions, limits.repeat)
         if run.answers:
@@ -124,25 +124,24 @@ async def _run(
             print(f"going on with {answers}; delete {unfinished} to begin anew", file=sys.stderr)
         with keeping(run, questions) as keep:
             return await run_questions(
-                agent, questions, limits, _Progress(total, len(run.answers), keep), run.answers
+                agent, questions, limits, _progress(total, len(run.answers), keep), run.answers
             )
 
 
-class _Progress:
+def _progress(
+    total: int, made: int = 0, keep: Callable[[Attempt], None] = lambda _attempt: None
+) -> Callable[[Attempt], None]:
     """Counts attempts, and keeps each."""
+    count = made
 
-    def __init__(
-        self, total: int, made: int = 0, keep: Callable[[Attempt], None] = lambda _attempt: None
-    ) -> None:
-        self._total = total
-        self._made = made
-        self._keep = keep
+    def note(attempt: Attempt) -> None:
+        nonlocal count
+        keep(attempt)
+        count += 1
+        if count % EVERY == 0 or count == total:
+            print(f"{count} of {total}", file=sys.stderr, flush=True)
 
-    def __call__(self, attempt: Attempt) -> None:
-        self._keep(attempt)
-        self._made += 1
-        if self._made % EVERY == 0 or self._made == self._total:
-            print(f"{self._made} of {self._total}", file=sys.stderr, flush=True)
+    return note
 
 
 def _print(run: report.Run, questions: Sequence[Question], attempts: Sequence[Attempt]) -> None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bot.agent.loop import Agent
 from bot.agent.turn import ActingCall, ApprovalDecision, Turn, TurnContext, TurnStep, TurnUpdate
@@ -148,7 +149,7 @@ def _turn(question: Question, ports: _Ports, deadline: float) -> Turn:
     def from_asker(text: str) -> Message:
         message = Message(new_id("msg"), "user", (Text(text),), at, author)
         line = context_line(InboundEvent(message), CHANNEL, zone)
-        return Message(message.id, "user", message.parts, at, author, context=line)
+        return replace(message, context=line)
 
     history: list[Message] = []
     for exchange in question.before:

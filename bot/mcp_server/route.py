@@ -48,7 +48,7 @@ class _Endpoint:
     def _load(self) -> ToolServer:
         from bot.mcp_server.server import ToolServer
 
-        return ToolServer.of(*self._parts)
+        return ToolServer(*self._parts)
 
 
 class _NotFound:

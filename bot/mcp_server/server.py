@@ -44,19 +44,21 @@ class ToolServer:
 
     Args:
         tools: their rules hold, for a channel named ``mcp``. A rule makes no tool one that reads.
-        hooks: run around each call, as in a turn.
 
     Attributes:
         server: the SDK's.
+
+    Raises:
+        SettingsError: one of the operator's hooks, which run around each call, cannot be loaded.
     """
 
-    def __init__(self, tools: ToolMap, hooks: Hooks, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, tools: ToolMap, settings: Settings, metrics: Metrics) -> None:
         read = tools.of_start().low_risk().of_place(CHANNEL, "operator")
         self._served = {}
         for each in read.definitions:
             if each.only_reads and not each.needs_conversation:
                 self._served[each.name] = read[each.name]
-        self._hooks = hooks
+        self._hooks = Hooks(load_hooks(settings))
         self._settings = settings
         self._metrics = metrics
         self.server: Server[dict[str, Any]] = Server(
@@ -67,15 +69,6 @@ class ToolServer:
             on_list_tools=self._list,
             on_call_tool=self._call,
         )
-
-    @classmethod
-    def of(cls, tools: ToolMap, settings: Settings, metrics: Metrics) -> ToolServer:
-        """With the operator's hooks.
-
-        Raises:
-            SettingsError: one of them cannot be loaded.
-        """
-        return cls(tools, Hooks(load_hooks(settings)), settings, metrics)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request with JSON; nothing of it is kept."""
@@ -143,7 +136,7 @@ async def serve_stdio(settings: Settings) -> None:
     async with AsyncExitStack() as stack:
         with redirect_stdout(sys.stderr):
             tools = await stack.enter_async_context(open_tools(settings))
-            server = ToolServer.of(tools, settings, Metrics())
+            server = ToolServer(tools, settings, Metrics())
         await server.serve_stdio()
 
 

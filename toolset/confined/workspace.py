@@ -75,18 +75,12 @@ class Workspace:
         Raises:
             ToolError: it cannot be opened.
         """
-        with translate_errors(""):
-            root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            with (
-                translate_errors(""),
-                open_folder(
-                    root, [self.path_of(conversation).name], make=True, owner=self.owner
-                ) as folder,
-            ):
-                yield folder
-        finally:
-            os.close(root)
+        name = self.path_of(conversation).name
+        with (
+            self._opened() as root,
+            open_folder(root, [name], make=True, owner=self.owner) as folder,
+        ):
+            yield folder
 
     def forget(self, conversation: str) -> int:
         """Delete the folder of a conversation; returns the number of its files.
@@ -94,10 +88,15 @@ class Workspace:
         Raises:
             ToolError: it cannot be deleted.
         """
+        with self._opened() as root:
+            return remove_tree(root, self.path_of(conversation).name)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
         with translate_errors(""):
             root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                return remove_tree(root, self.path_of(conversation).name)
+                yield root
             finally:
                 os.close(root)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from typing import Self
 
 import httpx
 from pydantic import BaseModel
@@ -12,7 +13,7 @@ from toolset.jma import quakes
 from toolset.jma.areas import Areas
 from toolset.jma.quakes import Quake
 from toolset.jma.warning_reports import WarningReports
-from toolset.tool import ToolError
+from toolset.tool import Tool, ToolError
 from toolset.web.cache import SharedCache
 from toolset.web.source import BaseUrl, Source, StatusError
 
@@ -20,6 +21,7 @@ TIMEOUT_S = 3
 DATA_S = 60
 AREAS_S = 24 * 60 * 60
 OFFICES = 64
+SOURCE = {"ja": "気象庁", "en": "Japan Meteorological Agency"}
 CAP = 8 * 1024 * 1024  # bytes: the list of earthquakes names every municipality that felt one
 NOT_FOUND = 404
 
@@ -92,3 +94,20 @@ class JmaClient:
         return await asyncio.to_thread(
             quakes.read, await self._source.get("/bosai/quake/data/list.json")
         )
+
+
+class JmaTool(Tool):
+    """What the tools that ask the Agency share."""
+
+    public = True
+    timeout_s = TIMEOUT_S
+    foreign = True
+    Config = JmaConfig
+
+    def __init__(self, jma: JmaClient) -> None:
+        self._jma = jma
+
+    @classmethod
+    def create(cls, http: httpx.AsyncClient, config: JmaConfig) -> Self:
+        """Use the service of ``config`` through ``http``."""
+        return cls(JmaClient(http, config.jma_base_url))

@@ -46,50 +46,57 @@ def kind(code: str) -> WarningKind:
     )
 
 
-def _levelled(
-    phenomenon: str, phenomenon_en: str, codes: tuple[str, str, str, str]
-) -> dict[str, WarningKind]:
-    """The kinds of levels 2 to 5 of one phenomenon."""
-    terms: tuple[tuple[str, str, Severity], ...] = (
-        ("注意報", "Advisory", "advisory"),
-        ("警報", "Warning", "warning"),
-        ("危険警報", "Urgent Warning", "urgent warning"),
-        ("特別警報", "Emergency Warning", "emergency warning"),
-    )
-    return {
-        code: WarningKind(
-            f"レベル{level}{phenomenon}{term}",
-            f"Level {level} {phenomenon_en} {term_en}",
-            severity,
-            level,
-        )
-        for level, (code, (term, term_en, severity)) in enumerate(zip(codes, terms, strict=True), 2)
-    }
-
-
-KINDS = {
-    **_levelled("大雨", "Heavy Rain", ("10", "03", "43", "33")),
-    **_levelled("土砂災害", "Landslide", ("29", "09", "49", "39")),
-    **_levelled("高潮", "Storm Surge", ("19", "08", "48", "38")),
-    "32": WarningKind("暴風雪特別警報", "Snow-storm Emergency Warning", "emergency warning"),
-    "35": WarningKind("暴風特別警報", "Storm Emergency Warning", "emergency warning"),
-    "36": WarningKind("大雪特別警報", "Heavy Snow Emergency Warning", "emergency warning"),
-    "37": WarningKind("波浪特別警報", "High Wave Emergency Warning", "emergency warning"),
-    "02": WarningKind("暴風雪警報", "Snow-storm Warning", "warning"),
-    "05": WarningKind("暴風警報", "Storm Warning", "warning"),
-    "06": WarningKind("大雪警報", "Heavy Snow Warning", "warning"),
-    "07": WarningKind("波浪警報", "High Wave Warning", "warning"),
-    "12": WarningKind("大雪注意報", "Heavy Snow Advisory", "advisory"),
-    "13": WarningKind("風雪注意報", "Gale and Snow Advisory", "advisory"),
-    "14": WarningKind("雷注意報", "Thunderstorm Advisory", "advisory"),
-    "15": WarningKind("強風注意報", "Gale Advisory", "advisory"),
-    "16": WarningKind("波浪注意報", "High Wave Advisory", "advisory"),
-    "17": WarningKind("融雪注意報", "Snow Melting Advisory", "advisory"),
-    "20": WarningKind("濃霧注意報", "Dense Fog Advisory", "advisory"),
-    "21": WarningKind("乾燥注意報", "Dry Air Advisory", "advisory"),
-    "22": WarningKind("なだれ注意報", "Avalanche Advisory", "advisory"),
-    "23": WarningKind("低温注意報", "Low Temperature Advisory", "advisory"),
-    "24": WarningKind("霜注意報", "Frost Advisory", "advisory"),
-    "25": WarningKind("着氷注意報", "Ice Accretion Advisory", "advisory"),
-    "26": WarningKind("着雪注意報", "Snow Accretion Advisory", "advisory"),
+TABLE = """\
+10 レベル2大雨注意報 Level 2 Heavy Rain Advisory
+03 レベル3大雨警報 Level 3 Heavy Rain Warning
+43 レベル4大雨危険警報 Level 4 Heavy Rain Urgent Warning
+33 レベル5大雨特別警報 Level 5 Heavy Rain Emergency Warning
+29 レベル2土砂災害注意報 Level 2 Landslide Advisory
+09 レベル3土砂災害警報 Level 3 Landslide Warning
+49 レベル4土砂災害危険警報 Level 4 Landslide Urgent Warning
+39 レベル5土砂災害特別警報 Level 5 Landslide Emergency Warning
+19 レベル2高潮注意報 Level 2 Storm Surge Advisory
+08 レベル3高潮警報 Level 3 Storm Surge Warning
+48 レベル4高潮危険警報 Level 4 Storm Surge Urgent Warning
+38 レベル5高潮特別警報 Level 5 Storm Surge Emergency Warning
+32 暴風雪特別警報 Snow-storm Emergency Warning
+35 暴風特別警報 Storm Emergency Warning
+36 大雪特別警報 Heavy Snow Emergency Warning
+37 波浪特別警報 High Wave Emergency Warning
+02 暴風雪警報 Snow-storm Warning
+05 暴風警報 Storm Warning
+06 大雪警報 Heavy Snow Warning
+07 波浪警報 High Wave Warning
+12 大雪注意報 Heavy Snow Advisory
+13 風雪注意報 Gale and Snow Advisory
+14 雷注意報 Thunderstorm Advisory
+15 強風注意報 Gale Advisory
+16 波浪注意報 High Wave Advisory
+17 融雪注意報 Snow Melting Advisory
+20 濃霧注意報 Dense Fog Advisory
+21 乾燥注意報 Dry Air Advisory
+22 なだれ注意報 Avalanche Advisory
+23 低温注意報 Low Temperature Advisory
+24 霜注意報 Frost Advisory
+25 着氷注意報 Ice Accretion Advisory
+26 着雪注意報 Snow Accretion Advisory
+"""
+# How the English names end, the longest first.
+TERMS: dict[str, Severity] = {
+    "Emergency Warning": "emergency warning",
+    "Urgent Warning": "urgent warning",
+    "Warning": "warning",
+    "Advisory": "advisory",
 }
+
+
+def _read(row: str) -> tuple[str, WarningKind]:
+    """Code and kind of a row of the table."""
+    code, name, name_en = row.split(maxsplit=2)
+    severity = next(TERMS[term] for term in TERMS if name_en.endswith(term))
+    words = name_en.split()
+    level = int(words[1]) if words[0] == "Level" else 0
+    return code, WarningKind(name, name_en, severity, level)
+
+
+KINDS = dict(map(_read, TABLE.splitlines()))

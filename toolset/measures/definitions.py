@@ -28,56 +28,53 @@ DEFINITIONS = (
     "斤 = 160 * 匁 = _",
 )
 
-# What people write and pint has under another name.
-NAMES = {
-    "摂氏": "degC",
-    "摂氏度": "degC",
-    "華氏": "degF",
-    "華氏度": "degF",
-    "ミリメートル": "millimeter",
-    "センチ": "centimeter",
-    "センチメートル": "centimeter",
-    "メートル": "meter",
-    "キロメートル": "kilometer",
-    "インチ": "inch",
-    "フィート": "foot",
-    "ヤード": "yard",
-    "マイル": "mile",
-    "海里": "nautical_mile",
-    "ノット": "knot",
-    "アール": "are",
-    "ヘクタール": "hectare",
-    "エーカー": "acre",
-    "ミリグラム": "milligram",
-    "グラム": "gram",
-    "キログラム": "kilogram",
-    "トン": "metric_ton",
-    "ポンド": "pound",
-    "オンス": "ounce",
-    "ミリリットル": "milliliter",
-    "デシリットル": "deciliter",
-    "リットル": "liter",
-    "ガロン": "gallon",
-    "秒": "second",
-    "分": "minute",
-    "時": "hour",
-    "時間": "hour",
-    "日": "day",
-    "週間": "week",
-    "カロリー": "calorie",
-    "キロカロリー": "kilocalorie",
-    "KM": "km",
-    "Km": "km",
-    "CM": "cm",
-    "MM": "mm",
-    "KG": "kg",
-    "Kg": "kg",
-    "ML": "mL",
-    "KB": "kB",
-    "fl_oz": "fluid_ounce",
-    "ton": "metric_ton",  # pint's is the American one of 2000 pounds
-    "tons": "metric_ton",
-}
+# pint's name of a unit, and what people write for it; pint's ton is the American one of 2000
+# pounds.
+WRITTEN = """\
+degC 摂氏 摂氏度
+degF 華氏 華氏度
+millimeter ミリメートル
+centimeter センチ センチメートル
+meter メートル
+kilometer キロメートル
+inch インチ
+foot フィート
+yard ヤード
+mile マイル
+nautical_mile 海里
+knot ノット
+are アール
+hectare ヘクタール
+acre エーカー
+milligram ミリグラム
+gram グラム
+kilogram キログラム
+metric_ton トン ton tons
+pound ポンド
+ounce オンス
+milliliter ミリリットル
+deciliter デシリットル
+liter リットル
+gallon ガロン
+second 秒
+minute 分
+hour 時 時間
+day 日
+week 週間
+calorie カロリー
+kilocalorie キロカロリー
+km KM Km
+cm CM
+mm MM
+kg KG Kg
+mL ML
+kB KB
+fluid_ounce fl_oz
+"""
+NAMES: dict[str, str] = {}
+for _row in WRITTEN.splitlines():
+    _unit, *_names = _row.split()
+    NAMES |= dict.fromkeys(_names, _unit)
 
 # Words before a unit, and the power they mean.
 POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}

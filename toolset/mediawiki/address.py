@@ -14,17 +14,12 @@ ENGLISH = "en"
 # Wikipedias with more than 100,000 articles, by https://meta.wikimedia.org/wiki/List_of_Wikipedias:
 # a host is made of these codes alone, so that no locale, which a device tells, can name another
 # one.
-# fmt: off
-LANGUAGES = frozenset({
-    "af", "ar", "arz", "ast", "az", "be", "bg", "bn", "ca", "ce", "ceb", "cs", "cy", "da", "de",
-    "el", "en", "eo",
-    "es", "et", "eu", "fa", "fi", "fr", "gl", "he", "hi", "hr", "hu", "hy", "id", "it", "ja", "ka",
-    "kk", "ko", "la",
-    "lt", "lv", "mk", "ml", "ms", "my", "nl", "nn", "no", "pl", "pt", "ro", "ru", "sh", "simple",
-    "sk", "sl", "sr",
-    "sv", "ta", "te", "tg", "th", "tr", "tt", "uk", "ur", "uz", "vi", "war", "zh",
-})
-# fmt: on
+CODES = (
+    "af ar arz ast az be bg bn ca ce ceb cs cy da de el en eo es et eu fa fi fr gl he hi hr "
+    "hu hy id it ja ka kk ko la lt lv mk ml ms my nl nn no pl pt ro ru sh simple sk sl sr sv "
+    "ta te tg th tr tt uk ur uz vi war zh"
+)
+LANGUAGES = frozenset(CODES.split())
 OTHER_CODES = {"nb": "no", "in": "id", "iw": "he"}  # of locales
 
 

@@ -4,6 +4,7 @@ they need."""
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -126,6 +127,17 @@ def checked_server(address: str) -> str:
     return address.rstrip("/")
 
 
+def has_parameters(path: str, names: Set[str]) -> bool:
+    """Whether a path can be asked for, and holds exactly these parameters."""
+    is_plain = not (re.search(r"[?#\s]", path) or DOTS.search(path))
+    return is_plain and set(PLACEHOLDER.findall(path)) == names
+
+
+def may_be_header(name: str) -> bool:
+    """Whether an argument may be a header of this name."""
+    return bool(HEADER.fullmatch(name)) and not OWN_HEADERS.fullmatch(name)
+
+
 def read_api_files(folder: Path) -> list[tuple[Path, ApiFile]]:
     """The APIs in an operator's folder, in the order of their names.
 
@@ -149,19 +161,12 @@ def _read(path: Path) -> ApiFile:
 def _check(operation: Operation, api: ApiFile) -> None:
     """Raises ValueError: the parts of an operation do not belong together."""
     in_path = {parameter.name for parameter in operation.parameters if parameter.place == "path"}
-    is_plain = operation.path.startswith("/") and not re.search(r"[?#\s]", operation.path)
-    if (
-        not is_plain
-        or DOTS.search(operation.path)
-        or set(PLACEHOLDER.findall(operation.path)) != in_path
-    ):
+    if not (operation.path.startswith("/") and has_parameters(operation.path, in_path)):
         raise ValueError(
             f"{operation.tool}: the path must begin with / and contain exactly its parameters"
         )
     if missing := [name for name in operation.credentials if name not in api.credentials]:
         raise ValueError(f"{operation.tool}: there is no credential {missing[0]}")
     for parameter in operation.parameters:
-        if parameter.place == "header" and (
-            not HEADER.fullmatch(parameter.name) or OWN_HEADERS.fullmatch(parameter.name)
-        ):
+        if parameter.place == "header" and not may_be_header(parameter.name):
             raise ValueError(f"{operation.tool}: the header {parameter.name} cannot be an argument")

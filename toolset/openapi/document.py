@@ -15,10 +15,7 @@ from typing import Any, Literal, cast
 from urllib.parse import unquote, urljoin
 
 from toolset.openapi.api_file import (
-    DOTS,
     HEADER,
-    OWN_HEADERS,
-    PLACEHOLDER,
     ApiFile,
     Credential,
     Form,
@@ -26,6 +23,8 @@ from toolset.openapi.api_file import (
     Parameter,
     Place,
     checked_server,
+    has_parameters,
+    may_be_header,
 )
 from toolset.openapi.schemas import JSON, BadDocument, SchemaReader, summary
 from toolset.web.json_values import as_list, as_object, target_of
@@ -309,11 +308,7 @@ class _Arguments:
         """Raises BadDocument: the path has other parameters than declared, or the schema is too
         large."""
         declared = {parameter.name for parameter in self.parameters if parameter.place == "path"}
-        if (
-            set(PLACEHOLDER.findall(path)) != declared
-            or re.search(r"[?#\s]", path)
-            or DOTS.search(path)
-        ):
+        if not has_parameters(path, declared):
             raise BadDocument("its path and its parameters do not belong together")
         if len(json.dumps(self.schema)) > SCHEMA_CAP:
             raise BadDocument("its parameters are too large")
@@ -347,9 +342,7 @@ def _form(raw: JSON, place: str) -> Form | None:
     if place == "query":
         style = str(raw.get("style", "form"))
         return QUERY_FORMS.get((style, bool(raw.get("explode", style in ("form", "deepObject")))))
-    if place == "header" and (
-        not HEADER.fullmatch(str(raw.get("name"))) or OWN_HEADERS.fullmatch(str(raw.get("name")))
-    ):
+    if place == "header" and not may_be_header(str(raw.get("name"))):
         return None
     if place in ("path", "header") and raw.get("style", "simple") == "simple":
         return "comma"

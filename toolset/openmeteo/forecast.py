@@ -23,47 +23,16 @@ DAYS = 7
 HOURS = DAYS * 24
 
 CURRENT = (
-    "temperature_2m",
-    "apparent_temperature",
-    "relative_humidity_2m",
-    "weather_code",
-    "wind_speed_10m",
-    "wind_direction_10m",
+    "temperature_2m,apparent_temperature,relative_humidity_2m,weather_code,wind_speed_10m,"
+    "wind_direction_10m"
 )
-HOURLY = (
-    "temperature_2m",
-    "precipitation_probability",
-    "precipitation",
-    "weather_code",
-    "wind_speed_10m",
-)
+HOURLY = "temperature_2m,precipitation_probability,precipitation,weather_code,wind_speed_10m"
 DAILY = (
-    "temperature_2m_max",
-    "temperature_2m_min",
-    "sunrise",
-    "sunset",
-    "precipitation_sum",
-    "wind_speed_10m_max",
-    "uv_index_max",
+    "temperature_2m_max,temperature_2m_min,sunrise,sunset,precipitation_sum,"
+    "wind_speed_10m_max,uv_index_max"
 )
-COMPASS = [
-    "N",
-    "NNE",
-    "NE",
-    "ENE",
-    "E",
-    "ESE",
-    "SE",
-    "SSE",
-    "S",
-    "SSW",
-    "SW",
-    "WSW",
-    "W",
-    "WNW",
-    "NW",
-    "NNW",
-]
+DIRECTIONS = "N NNE NE ENE E ESE SE SSE S SSW SW WSW W WNW NW NNW"
+COMPASS = DIRECTIONS.split()
 
 Row = dict[str, Any]
 
@@ -73,9 +42,9 @@ def parameters(found: Found) -> dict[str, str]:
     return {
         "latitude": found.latitude,
         "longitude": found.longitude,
-        "current": ",".join(CURRENT),
-        "hourly": ",".join(HOURLY),
-        "daily": ",".join(DAILY),
+        "current": CURRENT,
+        "hourly": HOURLY,
+        "daily": DAILY,
         "timezone": "auto",
         "forecast_days": str(DAYS),
     }

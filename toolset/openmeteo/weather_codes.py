@@ -5,36 +5,41 @@ from __future__ import annotations
 
 from toolset.forecast.values import integer
 
-WORDS = {  # in English and Japanese
-    0: ("Clear", "快晴"),
-    1: ("Mainly clear", "晴れ"),
-    2: ("Partly cloudy", "晴れ時々曇り"),
-    3: ("Overcast", "曇り"),
-    45: ("Fog", "霧"),
-    48: ("Freezing fog", "着氷性の霧"),
-    51: ("Light drizzle", "弱い霧雨"),
-    53: ("Drizzle", "霧雨"),
-    55: ("Dense drizzle", "強い霧雨"),
-    56: ("Light freezing drizzle", "弱い着氷性の霧雨"),
-    57: ("Freezing drizzle", "着氷性の霧雨"),
-    61: ("Light rain", "弱い雨"),
-    63: ("Rain", "雨"),
-    65: ("Heavy rain", "強い雨"),
-    66: ("Light freezing rain", "弱い着氷性の雨"),
-    67: ("Freezing rain", "着氷性の雨"),
-    71: ("Light snow", "弱い雪"),
-    73: ("Snow", "雪"),
-    75: ("Heavy snow", "強い雪"),
-    77: ("Snow grains", "霧雪"),
-    80: ("Light rain showers", "弱いにわか雨"),
-    81: ("Rain showers", "にわか雨"),
-    82: ("Violent rain showers", "激しいにわか雨"),
-    85: ("Snow showers", "にわか雪"),
-    86: ("Heavy snow showers", "激しいにわか雪"),
-    95: ("Thunderstorm", "雷雨"),
-    96: ("Thunderstorm with light hail", "雹を伴う雷雨"),
-    99: ("Thunderstorm with heavy hail", "激しい雹を伴う雷雨"),
-}
+# Each code, in Japanese and in English.
+TABLE = """\
+0 快晴 Clear
+1 晴れ Mainly clear
+2 晴れ時々曇り Partly cloudy
+3 曇り Overcast
+45 霧 Fog
+48 着氷性の霧 Freezing fog
+51 弱い霧雨 Light drizzle
+53 霧雨 Drizzle
+55 強い霧雨 Dense drizzle
+56 弱い着氷性の霧雨 Light freezing drizzle
+57 着氷性の霧雨 Freezing drizzle
+61 弱い雨 Light rain
+63 雨 Rain
+65 強い雨 Heavy rain
+66 弱い着氷性の雨 Light freezing rain
+67 着氷性の雨 Freezing rain
+71 弱い雪 Light snow
+73 雪 Snow
+75 強い雪 Heavy snow
+77 霧雪 Snow grains
+80 弱いにわか雨 Light rain showers
+81 にわか雨 Rain showers
+82 激しいにわか雨 Violent rain showers
+85 にわか雪 Snow showers
+86 激しいにわか雪 Heavy snow showers
+95 雷雨 Thunderstorm
+96 雹を伴う雷雨 Thunderstorm with light hail
+99 激しい雹を伴う雷雨 Thunderstorm with heavy hail
+"""
+WORDS: dict[int, tuple[str, str]] = {}
+for _row in TABLE.splitlines():
+    _code, _japanese, _english = _row.split(maxsplit=2)
+    WORDS[int(_code)] = _english, _japanese
 SNOW = frozenset({71, 73, 75, 77, 85, 86})
 
 

@@ -36,10 +36,7 @@ async def read_file(kind: str, body: bytes, seconds: float) -> str:
 
 
 async def _run(kind: str, charset: str, body: bytes, seconds: float) -> dict[str, str]:
-    return _read(await run_own(PROGRAM, (kind, charset, str(seconds)), body, seconds))
-
-
-def _read(output: str) -> dict[str, str]:
+    output = await run_own(PROGRAM, (kind, charset, str(seconds)), body, seconds)
     try:
         found: Any = decode_json(output)
         return {name: str(found[name]) for name in ("title", "date", "text")}

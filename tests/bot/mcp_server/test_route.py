@@ -296,7 +296,7 @@ async def test_many_tools_are_all_served_but_none_of_other_servers(folder: Path)
     async with open_tools(load()) as tools:
         tools.replace("other", [ValidatedTool(Doer(), PARAMETERS, RESPONSE, own=False)])
         assert {"doer", "find_tools"} <= tools.keys()
-        async with Client(ToolServer.of(tools, load(), Metrics()).server) as mcp:
+        async with Client(ToolServer(tools, load(), Metrics()).server) as mcp:
             names = {tool.name for tool in (await mcp.list_tools()).tools}
             assert {f"shout_{number}" for number in range(25)} <= names
             assert names & {"doer", "find_tools"} == set()
@@ -404,4 +404,4 @@ async def test_a_hook_that_cannot_be_loaded_is_no_answer(
 
     async with open_tools(load()) as tools:
         with pytest.raises(SettingsError, match="HOOKS"):
-            ToolServer.of(tools, load(), Metrics())
+            ToolServer(tools, load(), Metrics())
