@@ -39,9 +39,7 @@ async def open_tools(settings: Settings) -> AsyncIterator[ToolMap]:
         except ToolSetupError as error:
             raise SettingsError("TOOLS_ALLOW", str(error)) from error
         try:
-            added = (
-                load_api_tools(settings.tools_dir, http, _tool_config) if settings.tools_dir else ()
-            )
+            added = load_api_tools(settings.tools_dir, http, _tool_config)
             tools = toolset.build(find_tools(settings.tools_dir), http, _tool_config, rules, added)
         except ToolSetupError as error:
             raise SettingsError("tools", str(error)) from error
@@ -66,15 +64,12 @@ def tool_variables(folder: Path | None) -> set[str]:
     Raises:
         ToolSetupError: a tool cannot be loaded.
     """
-    of_tools = {
-        field.upper() for found in find_tools(folder) for field in found.tool.Config.model_fields
-    }
-    of_apis = {
-        variable
-        for _, api in (read_api_files(folder) if folder else ())
-        for variable in api.variables
-    }
-    return of_tools | of_apis
+    variables = set[str]()
+    for found in find_tools(folder):
+        variables.update(field.upper() for field in found.tool.Config.model_fields)
+    for _, api in read_api_files(folder):
+        variables.update(api.variables)
+    return variables
 
 
 def load_hooks(settings: Settings) -> list[Hook]:

@@ -170,15 +170,11 @@ class SearchFiles(_InWorkspace):
         """
         ignore_case, is_regex = arguments.get("ignore_case", False), arguments.get("regex", False)
 
-        def search(folder: int) -> files.Matches:
+        def search(folder: int) -> dict[str, Any]:
             fits = files.line_matcher(arguments["text"], ignore_case=ignore_case, is_regex=is_regex)
             return files.search(folder, arguments.get("path", ""), fits)
 
-        matches = await self._with_folder(context, search)
-        found = [
-            {"path": match.path, "line": match.line, "text": match.text} for match in matches.found
-        ]
-        return {"matches": found, "skipped_files": matches.skipped, "more": matches.more}
+        return await self._with_folder(context, search)
 
 
 class WriteFile(_InWorkspace):

@@ -14,8 +14,8 @@ import time
 import unicodedata
 from collections.abc import Callable
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from secrets import token_hex
+from typing import Any
 
 from toolset.confined.patterns import compile_glob, compile_regex
 from toolset.confined.tree import (
@@ -45,29 +45,6 @@ SEARCH_S = 10.0
 TOO_LARGE = f"larger than {FILE_CAP // 1024} KiB"
 NO_TEXT = "not a text file (UTF-8)"
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A line that fits; lines count from 1."""
-
-    path: str
-    line: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Matches:
-    """The result of a search.
-
-    Attributes:
-        skipped: number of files that are not text, too large or unreadable.
-        more: whether there are further matches.
-    """
-
-    found: list[Match]
-    skipped: int
-    more: bool
 
 
 def read_lines(folder: int, path: str) -> list[str]:
@@ -112,18 +89,22 @@ def list_entries(folder: int, path: str, glob: str = "") -> tuple[list[Entry], b
 
 def search(
     folder: int, path: str, fits: Callable[[str], bool], limit_s: float = SEARCH_S
-) -> Matches:
+) -> dict[str, Any]:
     """Find the lines below a folder that fit; of a very long line its beginning counts.
 
     Args:
         limit_s: seconds after which the search is given up.
 
+    Returns:
+        ``matches``, the number of ``skipped_files``, which are not text, too large or unreadable,
+        and whether there are ``more`` matches.
+
     Raises:
         ToolError: there is no such folder, or the search takes too long.
     """
     names = split_path(path)
-    matches: list[Match] = []
-    skipped = 0
+    found: list[dict[str, Any]] = []
+    result: dict[str, Any] = {"matches": found, "skipped_files": 0, "more": False}
     end = time.monotonic() + limit_s
     with (
         translate_errors(path),
@@ -135,7 +116,7 @@ def search(
                 continue
             content = _text_of(entry)
             if content is None:
-                skipped += 1
+                result["skipped_files"] += 1
                 continue
             for number, line in enumerate(_lines(content), 1):
                 if time.monotonic() > end:
@@ -144,10 +125,10 @@ def search(
                         "simpler"
                     )
                 if fits(line[:SEARCHED_CAP]):
-                    if len(matches) == MAX_MATCHES:
-                        return Matches(matches, skipped, more=True)
-                    matches.append(Match(entry.path, number, line[:LINE_CAP]))
-    return Matches(matches, skipped, more=False)
+                    if len(found) == MAX_MATCHES:
+                        return {**result, "more": True}
+                    found.append({"path": entry.path, "line": number, "text": line[:LINE_CAP]})
+    return result
 
 
 def line_matcher(text: str, *, ignore_case: bool, is_regex: bool) -> Callable[[str], bool]:

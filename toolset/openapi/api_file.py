@@ -138,13 +138,14 @@ def may_be_header(name: str) -> bool:
     return bool(HEADER.fullmatch(name)) and not OWN_HEADERS.fullmatch(name)
 
 
-def read_api_files(folder: Path) -> list[tuple[Path, ApiFile]]:
+def read_api_files(folder: Path | None) -> list[tuple[Path, ApiFile]]:
     """The APIs in an operator's folder, in the order of their names.
 
     Raises:
         ToolSetupError: a file is not what ``kaiwa tools add openapi`` has written.
     """
-    return [(path, _read(path)) for path in sorted((folder / FOLDER).glob("*.json"))]
+    files = sorted((folder / FOLDER).glob("*.json")) if folder else []
+    return [(path, _read(path)) for path in files]
 
 
 def _read(path: Path) -> ApiFile:

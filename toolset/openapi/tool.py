@@ -46,7 +46,7 @@ Configure = Callable[[type[BaseModel]], BaseModel]
 
 
 def load_api_tools(
-    folder: Path, http: httpx.AsyncClient, configure: Configure
+    folder: Path | None, http: httpx.AsyncClient, configure: Configure
 ) -> Iterator[ValidatedTool]:
     """The tools of all APIs in an operator's folder.
 
