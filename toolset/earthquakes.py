@@ -65,15 +65,14 @@ class _Place:
         found = areas.find(place)
         self.codes, self.names = set[str](), {place.casefold()}
         for area in found:
-            self.codes.update(_quake_code(area, office) for office in area.offices)
+            # A municipality has the same code in both files; a prefecture's is the beginning of its
+            # offices'.
+            if area.level == "class20s":
+                self.codes.add(area.code)
+            else:
+                self.codes.update(office[:2] for office in area.offices)
         for area in found[:1]:
             self.names.update(_names(area))
-
-
-def _quake_code(area: Area, office: str) -> str:
-    """A municipality has the same code in both files; a prefecture's is the beginning of its
-    offices'."""
-    return area.code if area.level == "class20s" else office[:2]
 
 
 def _names(area: Area) -> list[str]:

@@ -75,9 +75,9 @@ def _listed(arguments: dict[str, Any], locale: str, today: date) -> dict[str, An
     )
     listed = []
     for day, name in days:
-        holiday = _holiday(day, name)
         if year is None and day < today:
             continue
+        holiday: dict[str, Any] = {"date": day.isoformat(), "weekday": f"{day:%A}", "name": name}
         if year is None:
             holiday["days_until"] = (day - today).days
         listed.append(holiday)
@@ -139,7 +139,3 @@ def _language(supported: Collection[str], locale: str) -> str | None:
     if alike is None and "en_US" in supported:
         return "en_US"
     return alike
-
-
-def _holiday(day: date, name: str) -> dict[str, Any]:
-    return {"date": day.isoformat(), "weekday": f"{day:%A}", "name": name}

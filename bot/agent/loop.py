@@ -188,7 +188,9 @@ class Agent:
             TurnFailed: the model's response cannot be used, or somebody stopped the turn.
             TurnParked: the turn waits for a person's decision.
         """
-        await self.tools.arrival([call.name for _, call in turn.open_calls()], turn.deadline)
+        if turn.calls:
+            waiting = [call.name for _, call in turn.open_calls()]
+            await self.tools.arrival(waiting, turn.deadline)
         while turn.answer is None:
             if turn.calls:
                 await self._runner_of(turn).run(turn)

@@ -56,7 +56,8 @@ def write_api(
         api = document.choose(ids, server, source if _is_address(source) else "")
     except BadDocument as error:
         raise BadInput(f"{source}: {error}") from error
-    if taken := set(api.variables) & _variables_of_kaiwa():
+    # Their values must not go to an API, whatever a document calls itself.
+    if taken := set(api.variables) & (own_variables() | tool_variables(None)):
         raise BadInput(
             f"--name: choose another; {min(taken)} is a setting of Kaiwa itself, and not for "
             f"{api.server}"
@@ -149,8 +150,3 @@ def _listed(document: Document) -> str:
             yield f"  {operation_id}  ({method.upper()} {one_line(path[:200])})"
 
     return "\n".join(lines())
-
-
-def _variables_of_kaiwa() -> set[str]:
-    """Those whose values must not go to an API, whatever a document calls itself."""
-    return own_variables() | tool_variables(None)

@@ -135,7 +135,8 @@ async def find(store: DeadLetters, ids: Iterable[str]) -> list[DeadLetter]:
 
 async def put_back(store: DeadLetters, chosen: Iterable[DeadLetter]) -> list[CheckResult]:
     """Send answers again and answer messages again, oldest first."""
-    return [await _put_back(store, letter) for letter in sorted(chosen, key=_age)]
+    ordered = sorted(chosen, key=lambda one: (one.at, int(one.id.rpartition("-")[2])))
+    return [await _put_back(store, letter) for letter in ordered]
 
 
 async def _put_back(store: DeadLetters, letter: DeadLetter) -> CheckResult:
@@ -161,10 +162,6 @@ async def discard(store: DeadLetters, chosen: Iterable[DeadLetter]) -> list[Chec
         else:
             results.append(_missing(letter))
     return results
-
-
-def _age(letter: DeadLetter) -> tuple[int, int]:
-    return letter.at, int(letter.id.rpartition("-")[2])
 
 
 def _missing(letter: DeadLetter) -> CheckResult:

@@ -75,13 +75,10 @@ class Registry:
             names.append(written.casefold())
         for name in names:
             for prefix, unit, _ in self._pint.parse_unit_name(name)[:1]:
-                if not (prefix and self._is_prefixed(unit)):
+                # pint would take any number of prefixes.
+                if not (prefix and self._pint.parse_unit_name(unit)[0][0]):
                     return self._defined(prefix + unit, written)
         raise self._unknown(written)
-
-    def _is_prefixed(self, name: str) -> bool:
-        """Whether a name has a prefix already: pint would take any number of them."""
-        return bool(self._pint.parse_unit_name(name)[0][0])
 
     def _defined(self, name: str, written: str) -> str:
         try:
