@@ -8,8 +8,7 @@ from typing import Annotated, Any
 import httpx
 from pydantic import BaseModel, Field
 
-from toolset.mediawiki.address import ENGLISH, WikiUrl, wiki_language
-from toolset.mediawiki.client import Article, WikiClient
+from toolset.mediawiki.client import ENGLISH, Article, WikiClient, WikiUrl, wiki_language
 from toolset.titles import words
 from toolset.tool import Tool, ToolContext, ToolError
 from toolset.web.cache import SharedCache

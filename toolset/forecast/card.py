@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import date
 
-from toolset.forecast.report import Report, Slot
+from toolset.forecast.report import Report, Slot, in_fahrenheit
 from toolset.forecast.result import (
     FEW_DAYS,
     RELATIVE_DAYS,
@@ -15,7 +15,6 @@ from toolset.forecast.result import (
     midday,
     next_hours,
 )
-from toolset.forecast.units import in_fahrenheit
 from toolset.shown import Card
 from toolset.titles import words_in
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from toolset.charts.worker import MAX_POINTS, Chart, Values
-from toolset.forecast.report import Report, Slot
+from toolset.forecast.report import Report, Slot, in_fahrenheit
 from toolset.forecast.result import Detail, coming_days, next_hours
-from toolset.forecast.units import in_fahrenheit
 
 CELSIUS, FAHRENHEIT = "°C", "°F"
 MAX_DAYS = 7

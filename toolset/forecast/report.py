@@ -78,3 +78,37 @@ class Report:
     temp_f: str = ""
     feels_like_f: str = ""
     wind_mph: str = ""
+
+
+KM_OF_A_MILE = 1.609344
+
+
+def in_fahrenheit(celsius: str, own: str = "") -> str:
+    """A reading in Fahrenheit; empty where there is none.
+
+    Args:
+        own: what the source itself gives in Fahrenheit, which is more precise than a conversion of
+            a rounded reading.
+    """
+    return own or (f"{float(celsius) * 9 / 5 + 32:.0f}" if celsius else "")
+
+
+def in_mph(kmh: str, own: str = "") -> str:
+    """The same in miles an hour."""
+    return own or (f"{float(kmh) / KM_OF_A_MILE:.0f}" if kmh else "")
+
+
+def ambiguous_note(asked: str, regions: str, found: Place) -> str:
+    """For the model: several places have the name."""
+    return (
+        f"{asked} may be the one in {regions} or elsewhere; this is for {found}. "
+        "Unless the user has said which is meant, ask."
+    )
+
+
+def dissimilar_note(asked: str, found: Place) -> str:
+    """For the model: the place that was found has another name or region."""
+    return (
+        f"{asked} was found at {found}. If that is not in or near the place the user means, ask "
+        "which is meant."
+    )

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from typing import Any, Literal
 
-from toolset.forecast.report import Day, Report, Slot
-from toolset.forecast.units import in_fahrenheit, in_mph
+from toolset.forecast.report import Day, Report, Slot, in_fahrenheit, in_mph
 
 Detail = Literal["now_and_days", "hourly", "week"]
 

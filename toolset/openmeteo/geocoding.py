@@ -10,8 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from toolset.forecast import notes
-from toolset.forecast.report import Place
+from toolset.forecast.report import Place, ambiguous_note, dissimilar_note
 from toolset.forecast.values import integer, reading
 from toolset.web.json_values import entries
 from toolset.web.text import folded, line
@@ -146,6 +145,6 @@ def _note(searched: Question, best: _Candidate, named: list[_Candidate], fits: b
     rivals = [one for one in named if one.population * RIVAL >= best.population]
     regions = list(dict.fromkeys(one.place.region or one.place.country for one in (best, *rivals)))
     if best in named and len(regions) > 1:
-        return notes.ambiguous(searched.asked, ", ".join(regions[:REGIONS_SHOWN]), best.place)
+        return ambiguous_note(searched.asked, ", ".join(regions[:REGIONS_SHOWN]), best.place)
     is_other = searched.names[0].isascii() and best.place.area.isascii() and best not in named
-    return notes.dissimilar(searched.asked, best.place) if is_other or not fits else ""
+    return dissimilar_note(searched.asked, best.place) if is_other or not fits else ""

@@ -13,8 +13,7 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from toolset.forecast import notes
-from toolset.forecast.report import Place
+from toolset.forecast.report import Place, ambiguous_note, dissimilar_note
 from toolset.web.text import folded
 
 SIMILARITY = 0.5  # about that of Wien and Vienna, Praha and Prague
@@ -87,9 +86,9 @@ def note(asked: str, found: Place) -> str:
         )
     if namesakes and not regions and (not namesakes.usual or folded(namesakes.usual) not in where):
         others = ", ".join(namesakes.regions)
-        return notes.ambiguous(asked, others, found)
+        return ambiguous_note(asked, others, found)
     if not namesakes and not expected and not _is_alike(name, found):
-        return notes.dissimilar(asked, found)
+        return dissimilar_note(asked, found)
     return ""
 
 
