@@ -1,4 +1,4 @@
-"""The intake, the channels and the turns of a process, connected: the only module that knows all of
+"""The intake, the channels and the turns of a process, connected: the only module that knows all
 these."""
 
 from __future__ import annotations

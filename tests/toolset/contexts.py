@@ -12,7 +12,7 @@ import httpx
 from tests.fakes.wttr import WttrFake
 from tests.project import NOWHERE
 from toolset.stores import Uses
-from toolset.tool import ToolContext
+from toolset.tool import ToolContext, ValidatedTool
 from toolset.weather import WeatherConfig
 
 
@@ -49,6 +49,22 @@ def context(
         idempotency_key="key_1",
         deadline=time.monotonic() + seconds,
     )
+
+
+async def response_of(
+    tool: ValidatedTool, locale: str = "en", /, **arguments: Any
+) -> dict[str, Any]:
+    """The response to a call; an error fails the test."""
+    outcome = await tool.call(arguments, context(locale=locale))
+    assert not outcome.is_error, outcome.response
+    return outcome.response
+
+
+async def error_of(tool: ValidatedTool, locale: str = "en", /, **arguments: Any) -> str:
+    """The text of an error."""
+    outcome = await tool.call(arguments, context(locale=locale))
+    assert outcome.is_error, outcome.response
+    return str(outcome.response["error"])
 
 
 def http_client() -> httpx.AsyncClient:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
 from tests.fakes.ecb import DAILY, HISTORY, EcbFake
 from tests.fakes.sources import SourceAnswer, serve_source
 from tests.toolset.contexts import context, http_client
+from tests.toolset.contexts import error_of as refusal
+from tests.toolset.contexts import response_of as convert
 from toolset.currency import ConvertCurrency, CurrencyConfig
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.web.source import Source
@@ -34,20 +35,6 @@ async def currency(bank: EcbFake) -> AsyncIterator[ValidatedTool]:
     async with http_client() as http:
         made = ConvertCurrency(Source(http, bank.base_url, 3), now=lambda: NOW)
         yield ValidatedTool(made, *read_schemas("convert_currency"))
-
-
-async def convert(currency: ValidatedTool, **arguments: Any) -> dict[str, Any]:
-    """A result; an error fails the test."""
-    outcome = await currency.call(arguments, context())
-    assert not outcome.is_error, outcome.response
-    return outcome.response
-
-
-async def refusal(currency: ValidatedTool, **arguments: Any) -> str:
-    """The text of an error."""
-    outcome = await currency.call(arguments, context())
-    assert outcome.is_error, outcome.response
-    return str(outcome.response["error"])
 
 
 async def test_an_amount_is_converted_through_the_euro(

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.toolset.contexts import context
+from tests.toolset.contexts import error_of as refusal
 from toolset.public_holidays import GetHolidays
 from toolset.tool import ValidatedTool, read_schemas
 
@@ -28,13 +29,6 @@ async def listed(
     outcome = await holidays.call(arguments, context(locale=locale, time_zone=zone))
     assert not outcome.is_error, outcome.response
     return outcome.response
-
-
-async def refusal(holidays: ValidatedTool, **arguments: Any) -> str:
-    """The text of an error."""
-    outcome = await holidays.call(arguments, context())
-    assert outcome.is_error, outcome.response
-    return str(outcome.response["error"])
 
 
 async def test_without_a_year_it_is_the_next_five(holidays: ValidatedTool) -> None:

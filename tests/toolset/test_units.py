@@ -11,7 +11,7 @@ from typing import Any
 import pint
 import pytest
 
-from tests.toolset.contexts import context
+from tests.toolset.contexts import context, error_of, response_of
 from toolset.measures.definitions import DEFINITIONS, NAMES, NOTES
 from toolset.measures.registry import Registry
 from toolset.tool import ValidatedTool, read_schemas
@@ -31,17 +31,13 @@ def units(registry: Registry) -> ValidatedTool:
 
 
 async def convert(units: ValidatedTool, value: float, source: str, target: str) -> dict[str, Any]:
-    """A result; an error fails the test."""
-    outcome = await units.call({"value": value, "from": source, "to": target}, context())
-    assert not outcome.is_error, outcome.response
-    return outcome.response
+    """The whole result."""
+    return await response_of(units, **{"value": value, "from": source, "to": target})
 
 
 async def refusal(units: ValidatedTool, value: float, source: str, target: str) -> str:
     """The text of an error."""
-    outcome = await units.call({"value": value, "from": source, "to": target}, context())
-    assert outcome.is_error, outcome.response
-    return str(outcome.response["error"])
+    return await error_of(units, **{"value": value, "from": source, "to": target})
 
 
 async def test_a_result_names_the_units_as_they_were_understood() -> None:

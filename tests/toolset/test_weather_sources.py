@@ -13,7 +13,7 @@ import pytest
 from tests.fakes.open_meteo import OpenMeteoFake
 from tests.fakes.sources import SourceAnswer
 from tests.fakes.wttr import WttrFake
-from tests.toolset.contexts import context, http_client
+from tests.toolset.contexts import context, error_of, http_client, response_of
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.weather import GetWeather, WeatherConfig
 
@@ -43,16 +43,12 @@ async def weather(
     get_weather: ValidatedTool, detail: str = "", locale: str = "en", location: str = "Tokyo"
 ) -> dict[str, Any]:
     """A report; an error fails the test."""
-    outcome = await get_weather.call(asked(location, detail), context(locale=locale))
-    assert not outcome.is_error, outcome.response
-    return outcome.response
+    return await response_of(get_weather, locale, **asked(location, detail))
 
 
 async def error(get_weather: ValidatedTool, detail: str = "", location: str = "Tokyo") -> str:
     """Why there is no report."""
-    outcome = await get_weather.call(asked(location, detail), context())
-    assert outcome.is_error, outcome.response
-    return str(outcome.response["error"])
+    return await error_of(get_weather, **asked(location, detail))
 
 
 def asked(location: str, detail: str) -> dict[str, str]:

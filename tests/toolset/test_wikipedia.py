@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from tests.fakes.sources import SourceAnswer, serve_source
 from tests.fakes.wikipedia import WikipediaFake, error
-from tests.toolset.contexts import context, http_client
+from tests.toolset.contexts import context, error_of, http_client, response_of
 from toolset.tool import ValidatedTool, read_schemas
 from toolset.wikipedia import Wikipedia, WikipediaConfig
 
@@ -51,16 +51,12 @@ def tool(http: httpx.AsyncClient, **settings: str) -> ValidatedTool:
 
 async def article(wikipedia: ValidatedTool, query: str, locale: str = "en") -> dict[str, Any]:
     """A result; an error fails the test."""
-    outcome = await wikipedia.call({"query": query}, context(locale=locale))
-    assert not outcome.is_error, outcome.response
-    return outcome.response
+    return await response_of(wikipedia, locale, query=query)
 
 
 async def refusal(wikipedia: ValidatedTool, query: str, locale: str = "en") -> str:
     """The text of an error."""
-    outcome = await wikipedia.call({"query": query}, context(locale=locale))
-    assert outcome.is_error, outcome.response
-    return str(outcome.response["error"])
+    return await error_of(wikipedia, locale, query=query)
 
 
 async def test_an_article_comes_with_its_link_and_licence(wikipedia: ValidatedTool) -> None:
