@@ -137,9 +137,9 @@ class Delivery(Struct, frozen=True, omit_defaults=True):
             it.
         failures: number of attempts that ended with an unforeseen exception.
         answers: ids of the answered messages; when these change, the delivery is void.
-        brings: kept deliveries that come with this one, or in its place. They are kept until it has
+        brings: held deliveries that come with this one, or in its place. They are held until it has
             arrived.
-        more_kept: others are kept, which a feature may add (``Feature.with_kept``).
+        more_kept: others are held, which a feature may add (``Feature.with_held``).
         may_be_reopened: a change of one of ``answers`` reopens its turn.
         deletes: unless None, the messages of these deliveries and the stream of the turn are
             deleted, and nothing is sent. Only for channels that can.
