@@ -1,13 +1,19 @@
-"""One browser for all tests of the page: the system's Chromium, without a window if there is one."""
+"""One browser for all tests of the page, the system's Chromium without a window; a site and a page
+for each test."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, async_playwright, expect
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from tests.browser.visit import visit
+from tests.fakes.site import Site
 
 # Debian's build that draws on no screen takes half the time of the whole browser.
 NAMES = ("chromium-headless-shell", "chromium", "google-chrome")
@@ -20,6 +26,13 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The browser lives in one loop, and so do its tests."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
 
 
 def find_chromium() -> str | None:
@@ -38,3 +51,24 @@ async def browser() -> AsyncIterator[Browser]:
         browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         yield browser
         await browser.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def site() -> AsyncIterator[Site]:
+    """A site that everybody may see."""
+    async with Site().open() as site:
+        yield site
+
+
+@pytest.fixture
+def profile() -> dict[str, Any]:
+    """How the browser of ``page`` differs from an English one at a desk; for tests to set."""
+    return {}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(browser: Browser, site: Site, profile: dict[str, Any]) -> AsyncIterator[Page]:
+    """The site's page, loaded."""
+    async with visit(browser, site.url, **profile) as page:
+        await expect(page.locator("#welcome")).to_be_visible()
+        yield page

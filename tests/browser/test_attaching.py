@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, FilePayload, Page, expect
+from playwright.async_api import FilePayload, Page, expect
 
 from bot.channels.console.inbound import MOST_UPLOAD
 from bot.file_types import MIB
 from bot.transcript import Media, Text
-from tests.browser.visit import say, visit
+from tests.browser.visit import ALERT, ask, expect_text, press, say
 from tests.fakes.mcp_server import PNG
 from tests.fakes.site import Site
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PICTURE = FilePayload(name="cat.png", mimeType="image/png", buffer=PNG)
 NOTES = FilePayload(name="notes.md", mimeType="text/markdown", buffer=b"# Notes")
@@ -44,45 +42,42 @@ async def give(page: Page, kind: str, *more: tuple[str, str]) -> bool:
 async def choose(page: Page, *files: FilePayload) -> None:
     """Choose files by the button."""
     async with page.expect_file_chooser() as choosing:
-        await page.get_by_role("button", name="Attach files").click()
+        await press(page, "Attach files")
     await (await choosing.value).set_files(list(files))
 
 
-async def test_chosen_files_go_with_the_message(browser: Browser) -> None:
+async def test_chosen_files_go_with_the_message(site: Site, page: Page) -> None:
     """The model gets them by reference; the page shows a picture, of others the name, also after a
     reload."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        await choose(page, PICTURE, NOTES)
-        await expect(page.locator("#attached li[aria-busy=false]")).to_have_count(2)
-        await expect(page.locator("#attached img")).to_have_count(1)
-        await say(page, "What is this?")
-        turn = await site.turn()
-        text, picture, notes = turn.asked.parts
-        assert text == Text("What is this?")
-        assert isinstance(picture, Media)
-        assert isinstance(notes, Media)
-        assert (picture.mime, picture.size, picture.name) == ("image/png", len(PNG), "cat.png")
-        assert (notes.mime, notes.size, notes.name) == ("text/plain", 7, "notes.md")
-        assert [media.ref for media in (picture, notes)] == [ref for _, ref in site.uploads.stored]
-        for _ in range(2):
-            await expect(page.locator(".user img")).to_have_js_property("naturalWidth", 1)
-            await expect(page.locator(".user pre")).to_have_text("notes.md")
-            await turn.answers("A cat.")
-            await expect(page.locator(".answer").last).to_have_text("A cat.")
-            await page.reload()
-        await expect(page.locator("#attached")).to_be_hidden()
+    await choose(page, PICTURE, NOTES)
+    await expect(page.locator("#attached li[aria-busy=false]")).to_have_count(2)
+    await expect(page.locator("#attached img")).to_have_count(1)
+    turn = await ask(site, page, "What is this?")
+    text, picture, notes = turn.asked.parts
+    assert text == Text("What is this?")
+    assert isinstance(picture, Media)
+    assert isinstance(notes, Media)
+    assert (picture.mime, picture.size, picture.name) == ("image/png", len(PNG), "cat.png")
+    assert (notes.mime, notes.size, notes.name) == ("text/plain", 7, "notes.md")
+    assert [media.ref for media in (picture, notes)] == [ref for _, ref in site.uploads.stored]
+    for _ in range(2):
+        await expect(page.locator(".user img")).to_have_js_property("naturalWidth", 1)
+        await expect_text(page, ".user pre", "notes.md")
+        await turn.answers("A cat.")
+        await expect(page.locator(".answer").last).to_have_text("A cat.")
+        await page.reload()
+    await expect(page.locator("#attached")).to_be_hidden()
 
 
 @pytest.mark.parametrize("kind", ["paste", "drop"])
-async def test_a_pasted_or_dropped_picture_is_taken(browser: Browser, kind: str) -> None:
+async def test_a_pasted_or_dropped_picture_is_taken(site: Site, page: Page, kind: str) -> None:
     """The browser does not leave the page for it; it may be the whole message."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        assert await give(page, kind)
-        await expect(page.locator("#attached img")).to_have_js_property("naturalWidth", 1)
-        await page.get_by_role("button", name="Send").click()
-        [media] = (await site.arrival()).message.parts
-        assert isinstance(media, Media)
-        assert site.uploads.stored[f"console:{await conversation(page)}", media.ref].data == PNG
+    assert await give(page, kind)
+    await expect(page.locator("#attached img")).to_have_js_property("naturalWidth", 1)
+    await press(page, "Send")
+    [media] = (await site.arrival()).message.parts
+    assert isinstance(media, Media)
+    assert site.uploads.stored[f"console:{await conversation(page)}", media.ref].data == PNG
 
 
 async def conversation(page: Page) -> Any:
@@ -90,79 +85,73 @@ async def conversation(page: Page) -> Any:
     return await page.evaluate("localStorage.getItem('kaiwa.conversation')")
 
 
-async def test_words_copied_from_a_document_stay_words(browser: Browser) -> None:
+async def test_words_copied_from_a_document_stay_words(page: Page) -> None:
     """Office programs add a picture of them to the clipboard."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        assert not await give(page, "paste", ("text/plain", "words"), ("text/html", "<b>words</b>"))
-        await expect(page.locator("#attached")).to_be_hidden()
+    assert not await give(page, "paste", ("text/plain", "words"), ("text/html", "<b>words</b>"))
+    await expect(page.locator("#attached")).to_be_hidden()
 
 
-async def test_a_file_can_be_removed(browser: Browser) -> None:
+async def test_a_file_can_be_removed(page: Page) -> None:
     """Before it is sent; then there is nothing to send, and another conversation does not get it
     either."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        await choose(page, PICTURE)
-        await expect(page.get_by_role("button", name="Send")).to_be_enabled()
-        await page.get_by_role("button", name="Remove cat.png").click()
-        await expect(page.get_by_role("button", name="Send")).to_be_disabled()
-        await choose(page, PICTURE)
-        await page.get_by_role("button", name="New conversation").click()
-        await expect(page.locator("#attached")).to_be_hidden()
+    await choose(page, PICTURE)
+    await expect(page.get_by_role("button", name="Send")).to_be_enabled()
+    await press(page, "Remove cat.png")
+    await expect(page.get_by_role("button", name="Send")).to_be_disabled()
+    await choose(page, PICTURE)
+    await press(page, "New conversation")
+    await expect(page.locator("#attached")).to_be_hidden()
 
 
 @pytest.mark.parametrize(
-    ("locale", "name", "content", "sentence"),
+    ("profile", "name", "content", "sentence"),
     [
-        ("en-GB", "big.png", b"x" * (MOST_UPLOAD + 1), "big.png is too large: 8 MB are the limit."),
+        ({}, "big.png", b"x" * (MOST_UPLOAD + 1), "big.png is too large: 8 MB are the limit."),
         (
-            "ja",
+            {"locale": "ja"},
             "big.md",
             b"x" * (2 * MIB + 1),
             "big.md：ファイルが大きすぎます。2 MB まで送信できます。",
         ),
-        ("en-GB", "cat.png", b"<html>", "cat.png is empty, damaged, or not what its name says."),
+        ({}, "cat.png", b"<html>", "cat.png is empty, damaged, or not what its name says."),
     ],
     ids=["the page's limit", "the limit of its kind", "no picture"],
 )
 async def test_a_file_that_is_not_taken_is_told(
-    browser: Browser, tmp_path: Path, locale: str, name: str, content: bytes, sentence: str
+    site: Site, page: Page, tmp_path: Path, name: str, content: bytes, sentence: str
 ) -> None:
     """By the page before it is sent, or by the server; in the reader's language."""
     file = tmp_path / name
     file.write_bytes(content)
-    async with Site().open() as site, visit(browser, site.url, locale=locale) as page:
-        await page.locator("#picker").set_input_files(file)
-        await expect(page.get_by_role("alert")).to_have_text(sentence)
-        await expect(page.locator("#attached")).to_be_hidden()
-        assert site.uploads.stored == {}
+    await page.locator("#picker").set_input_files(file)
+    await expect_text(page, ALERT, sentence)
+    await expect(page.locator("#attached")).to_be_hidden()
+    assert site.uploads.stored == {}
 
 
-async def test_a_long_name_fits_a_phone(browser: Browser) -> None:
+@pytest.mark.parametrize("profile", [{"viewport": {"width": 375, "height": 667}}])
+async def test_a_long_name_fits_a_phone(page: Page) -> None:
     """The button that removes the file stays in sight."""
     named = FilePayload(name="word " * 30 + ".md", mimeType="text/markdown", buffer=b"x")
-    phone = {"width": 375, "height": 667}
-    async with Site().open() as site, visit(browser, site.url, viewport=phone) as page:
-        await choose(page, named)
-        await expect(page.locator("#attached button")).to_be_in_viewport(ratio=1)
-        assert await page.evaluate("document.documentElement.scrollWidth") == 375
+    await choose(page, named)
+    await expect(page.locator("#attached button")).to_be_in_viewport(ratio=1)
+    assert await page.evaluate("document.documentElement.scrollWidth") == 375
 
 
-async def test_no_more_files_are_taken_than_the_server_takes(browser: Browser) -> None:
+async def test_no_more_files_are_taken_than_the_server_takes(page: Page) -> None:
     """The first four stay."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        await choose(page, *[PICTURE] * 5)
-        await expect(page.get_by_role("alert")).to_have_text("At most 4 files go with one message.")
-        await expect(page.locator("#attached li")).to_have_count(4)
+    await choose(page, *[PICTURE] * 5)
+    await expect_text(page, ALERT, "At most 4 files go with one message.")
+    await expect(page.locator("#attached li")).to_have_count(4)
 
 
-async def test_files_of_a_message_that_was_not_sent_are_given_back(browser: Browser) -> None:
+async def test_files_of_a_message_that_was_not_sent_are_given_back(site: Site, page: Page) -> None:
     """With its words; sent again, it is the same message."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        await choose(page, PICTURE)
-        await expect(page.locator("#attached li[aria-busy=false]")).to_have_count(1)
-        site.away = True
-        await say(page, "What is this?")
-        await expect(page.locator("#attached li")).to_have_count(1)
-        site.away = False
-        await page.locator("#box").press("Enter")
-        assert len((await site.arrival()).message.parts) == 2
+    await choose(page, PICTURE)
+    await expect(page.locator("#attached li[aria-busy=false]")).to_have_count(1)
+    site.away = True
+    await say(page, "What is this?")
+    await expect(page.locator("#attached li")).to_have_count(1)
+    site.away = False
+    await page.locator("#box").press("Enter")
+    assert len((await site.arrival()).message.parts) == 2

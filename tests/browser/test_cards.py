@@ -3,49 +3,42 @@ button says."""
 
 from __future__ import annotations
 
-import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Page, expect
 
-from tests.browser.visit import say, visit
+from tests.browser.visit import ask
 from tests.fakes.site import Site
 from toolset.shown import Card
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 CARD = Card("<b>Tokyo</b>", (("Now", "20 °C"), ("Today", "<i>Sunny</i>")), "wttr.in")
 
 
-async def test_a_card_stands_below_the_answer(browser: Browser) -> None:
+async def test_a_card_stands_below_the_answer(site: Site, page: Page) -> None:
     """It stays when the turn becomes history, and after a reload; its texts are never markup."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        await say(page, "The weather?")
-        turn = await site.turn()
-        await turn.returns(await turn.calls("get_weather", {}), {}, card=CARD)
-        await turn.answers("Sunny.")
-        card = page.locator(".answer .card")
-        for _ in range(2):
-            await expect(card.locator(".ask")).to_have_text(CARD.title)
-            await expect(card.locator("dt")).to_have_text(["Now", "Today"])
-            await expect(card.locator("dd")).to_have_text(["20 °C", "<i>Sunny</i>"])
-            await expect(card.locator(".hint")).to_have_text("wttr.in")
-            await page.reload()
+    turn = await ask(site, page, "The weather?")
+    await turn.returns(await turn.calls("get_weather", {}), {}, card=CARD)
+    await turn.answers("Sunny.")
+    card = page.locator(".answer .card")
+    for _ in range(2):
+        await expect(card.locator(".ask")).to_have_text(CARD.title)
+        await expect(card.locator("dt")).to_have_text(["Now", "Today"])
+        await expect(card.locator("dd")).to_have_text(["20 °C", "<i>Sunny</i>"])
+        await expect(card.locator(".hint")).to_have_text("wttr.in")
+        await page.reload()
 
 
-async def test_a_press_says_the_choice(browser: Browser) -> None:
+async def test_a_press_says_the_choice(site: Site, page: Page) -> None:
     """Then the choices are gone, as after any other message; after a reload they are there until
     then."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        await say(page, "The weather?")
-        turn = await site.turn()
-        await turn.returns(
-            await turn.calls("offer_choices", {}), {}, choices=("Today", "<b>Tomorrow</b>")
-        )
-        await turn.answers("Which day?")
-        buttons = page.locator(".answer .choices button")
-        await expect(buttons).to_have_text(["Today", "<b>Tomorrow</b>"])
-        await page.reload()
-        await expect(buttons).to_have_count(2)
-        await buttons.nth(1).click()
-        assert (await site.arrival()).message.text == "<b>Tomorrow</b>"
-        await expect(buttons).to_have_count(0)
-        await expect(page.locator(".user").last).to_have_text("<b>Tomorrow</b>")
+    turn = await ask(site, page, "The weather?")
+    await turn.returns(
+        await turn.calls("offer_choices", {}), {}, choices=("Today", "<b>Tomorrow</b>")
+    )
+    await turn.answers("Which day?")
+    buttons = page.locator(".answer .choices button")
+    await expect(buttons).to_have_text(["Today", "<b>Tomorrow</b>"])
+    await page.reload()
+    await expect(buttons).to_have_count(2)
+    await buttons.nth(1).click()
+    assert (await site.arrival()).message.text == "<b>Tomorrow</b>"
+    await expect(buttons).to_have_count(0)
+    await expect(page.locator(".user").last).to_have_text("<b>Tomorrow</b>")

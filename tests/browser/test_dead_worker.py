@@ -3,18 +3,14 @@ whole."""
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 from threading import Event
 
-import pytest
 from playwright.async_api import Browser, expect
 
-from tests.browser.visit import expect_thread, say, visit
+from tests.browser.visit import ANSWER, expect_text, expect_thread, say, visit
 from tests.fakes.gemini import KEY, gemini_fake
 from tests.process.kaiwa_process import WORKING, kaiwa
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_an_answer_half_told_by_a_killed_worker_is_told_once_by_the_next(
@@ -22,7 +18,7 @@ async def test_an_answer_half_told_by_a_killed_worker_is_told_once_by_the_next(
 ) -> None:
     """kill -9 after the first words: they give way to the whole answer, and stay away after a
     reload."""
-    async with gemini_fake() as gemini:
+    with gemini_fake() as gemini:
         variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
         async with (
             kaiwa(tmp_path, "run", "--no-worker", **variables) as web,
@@ -33,14 +29,14 @@ async def test_an_answer_half_told_by_a_killed_worker_is_told_once_by_the_next(
                 # The last word waits: an address may go on in the next piece.
                 gemini.say("It is for ty", end="stalled")
                 await say(page, "How much is 6 * 7?")
-                await expect(page.locator(".answer")).to_have_text("It is for")
-                assert await killed.stop(signal.SIGKILL) == -signal.SIGKILL
+                await expect_text(page, ANSWER, "It is for")
+                await killed.kill()
             held = Event()
             gemini.say("It is forty-two.", gate=held)
             async with kaiwa(tmp_path, "worker", ready=WORKING, **variables):
                 await expect(page.locator(".answer")).to_have_count(0)
                 held.set()
-                await expect(page.locator(".answer")).to_have_text("It is forty-two.")
+                await expect_text(page, ANSWER, "It is forty-two.")
                 await expect(page.locator("#log > li")).to_have_count(3)
                 await page.reload()
                 await expect_thread(

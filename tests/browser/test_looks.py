@@ -9,10 +9,8 @@ from msgspec.structs import replace
 from playwright.async_api import Browser, Page, expect
 
 from bot import texts
-from tests.browser.visit import say, visit
+from tests.browser.visit import STATUS, ask, expect_text, press, say, visit
 from tests.fakes.site import Site
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 PHONE = {"viewport": {"width": 320, "height": 640}, "has_touch": True, "is_mobile": True}
 WIDE = f"""{"Donaudampfschifffahrt" * 9}
@@ -56,8 +54,7 @@ POOR_CONTRASTS = """() => {
 
 async def a_full_page(site: Site, page: Page) -> None:
     """Everything that can be on the page, at once."""
-    await say(page, "Weather?")
-    turn = await site.turn()
+    turn = await ask(site, page, "Weather?")
     await turn.returns(
         await turn.calls("get_weather", {"location": "Tokyo"}), {"error": "location not found"}
     )
@@ -147,35 +144,36 @@ async def test_the_page_speaks_the_browsers_language_or_the_chosen_one(browser: 
     async with Site(demo=True).open() as site, visit(browser, site.url, locale="ja-JP") as page:
         await expect(page.locator("html")).to_have_attribute("lang", "ja")
         await expect(page.get_by_role("heading", name="こんにちは、Kaiwaです。")).to_be_visible()
-        await say(page, "東京の天気は？")
-        turn = await site.turn()
+        turn = await ask(site, page, "東京の天気は？")
         assert turn.asked.author is not None
         assert turn.asked.author.locale == "ja-JP"
         call = await turn.calls("get_weather", {"location": "東京"})
-        await expect(page.locator(".outcome")).to_have_text("実行中…")
+        await expect_text(page, ".outcome", "実行中…")
         await turn.returns(call, {})
         await turn.answers("晴れです。")
         await expect(page.locator(".answer .markdown")).to_have_attribute("lang", "ja")
-        await page.get_by_role("button", name="English").click()
+        await press(page, "English")
         await expect(page.locator("html")).to_have_attribute("lang", "en")
         await expect(page.get_by_role("textbox", name="Message")).to_have_attribute(
             "placeholder", "Write a message"
         )
-        await expect(page.locator("#log > li")).to_have_text(
+        await expect_text(
+            page,
+            "#log > li",
             [
                 "東京の天気は？",
                 'get_weather東京312 msArguments{ "location": "東京" }Result{}',
                 "晴れです。",
-            ]
+            ],
         )
         await page.reload()
         await expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
-async def test_a_browser_of_another_language_gets_the_bots(browser: Browser) -> None:
+@pytest.mark.parametrize("profile", [{"locale": "fr-FR"}])
+async def test_a_browser_of_another_language_gets_the_bots(page: Page) -> None:
     """Where neither is spoken, LANGUAGE decides."""
-    async with Site().open() as site, visit(browser, site.url, locale="fr-FR") as page:
-        await expect(page.locator("html")).to_have_attribute("lang", "en")
+    await expect(page.locator("html")).to_have_attribute("lang", "en")
 
 
 @pytest.mark.parametrize("demo", [True, False])
@@ -187,57 +185,55 @@ async def test_the_demo_says_so(browser: Browser, demo: bool) -> None:
         await expect(page.get_by_text("gemini-flash-latest")).to_be_visible(visible=not demo)
 
 
-async def test_a_screen_reader_finds_its_way(browser: Browser) -> None:
+async def test_a_screen_reader_finds_its_way(site: Site, page: Page) -> None:
     """Landmarks, names, and a log that is read when an answer is complete, not at every word."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        log = page.get_by_role("log", name="Conversation")
-        await say(page, "Hello")
-        turn = await site.turn()
-        await turn.says("Good")
-        await expect(log).to_have_attribute("aria-busy", "true")
-        await turn.answers("Good morning.")
-        await expect(log).to_have_attribute("aria-busy", "false")
-        await expect(log).to_have_attribute("aria-live", "polite")
-        nameless = await page.locator("button:visible, textarea, [role=log]").evaluate_all(
-            "elements => elements.filter((e) => !(e.ariaLabel || e.innerText.trim())).map((e) "
-            "=> "
-            "e.outerHTML)"
-        )
-        assert nameless == []
+    log = page.get_by_role("log", name="Conversation")
+    turn = await ask(site, page, "Hello")
+    await turn.says("Good")
+    await expect(log).to_have_attribute("aria-busy", "true")
+    await turn.answers("Good morning.")
+    await expect(log).to_have_attribute("aria-busy", "false")
+    await expect(log).to_have_attribute("aria-live", "polite")
+    nameless = await page.locator("button:visible, textarea, [role=log]").evaluate_all(
+        "elements => elements.filter((e) => !(e.ariaLabel || e.innerText.trim())).map((e) "
+        "=> "
+        "e.outerHTML)"
+    )
+    assert nameless == []
 
 
-async def test_the_keyboard_comes_first_to_the_message_box(browser: Browser) -> None:
+@pytest.mark.parametrize("profile", [PHONE])
+async def test_the_keyboard_comes_first_to_the_message_box(page: Page) -> None:
     """Whoever tabs through the page skips the rest, and sees where the focus is."""
-    async with Site().open() as site, visit(browser, site.url, **PHONE) as page:
-        await expect(page.locator("#welcome")).to_be_visible()
-        await page.keyboard.press("Tab")
-        skip = page.get_by_role("link", name="Skip to the message box")
-        await expect(skip).to_be_focused()
-        await expect(skip).to_be_in_viewport()
-        assert await skip.evaluate("link => getComputedStyle(link).outlineStyle") == "solid"
-        await page.keyboard.press("Enter")
-        await page.keyboard.type("Hello")
-        await expect(page.locator("#box")).to_have_value("Hello")
+    await page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the message box")
+    await expect(skip).to_be_focused()
+    await expect(skip).to_be_in_viewport()
+    assert await skip.evaluate("link => getComputedStyle(link).outlineStyle") == "solid"
+    await page.keyboard.press("Enter")
+    await page.keyboard.type("Hello")
+    await expect(page.locator("#box")).to_have_value("Hello")
 
 
-async def test_motion_is_left_out_where_it_is_not_wanted(browser: Browser) -> None:
+@pytest.mark.parametrize(
+    ("profile", "animations"),
+    [({"reduced_motion": "no-preference"}, 1), ({"reduced_motion": "reduce"}, 0)],
+)
+async def test_motion_is_left_out_where_it_is_not_wanted(page: Page, animations: int) -> None:
     """The mark breathes while the bot thinks, unless the system asks for calm."""
+    await say(page, "Hello")
+    await expect_text(page, STATUS, "Thinking…")
     moving = "document.querySelector('#activity .mark').getAnimations().length"
-    for motion, animations in (("no-preference", 1), ("reduce", 0)):
-        async with Site().open() as site, visit(browser, site.url, reduced_motion=motion) as page:
-            await say(page, "Hello")
-            await expect(page.get_by_role("status")).to_have_text("Thinking…")
-            assert await page.evaluate(moving) == animations
+    assert await page.evaluate(moving) == animations
 
 
-async def test_what_was_said_on_another_day_says_which(browser: Browser) -> None:
+@pytest.mark.parametrize("profile", [{"timezone_id": "Asia/Tokyo"}])
+async def test_what_was_said_on_another_day_says_which(site: Site, page: Page) -> None:
     """Old messages stand under their date; today needs none."""
-    async with Site().open() as site, visit(browser, site.url, timezone_id="Asia/Tokyo") as page:
-        await say(page, "Hello")
-        turn = await site.turn()
-        await turn.answers("Good morning.")
-        await expect(page.locator(".day")).to_have_count(0)
-        asked, answer = site.history[turn.conversation]
-        site.history[turn.conversation] = [replace(asked, at=1_600_000_000_000), answer]
-        await page.reload()
-        await expect(page.locator(".day")).to_have_text("Sunday, 13 September 2020")
+    turn = await ask(site, page, "Hello")
+    await turn.answers("Good morning.")
+    await expect(page.locator(".day")).to_have_count(0)
+    asked, answer = site.history[turn.conversation]
+    site.history[turn.conversation] = [replace(asked, at=1_600_000_000_000), answer]
+    await page.reload()
+    await expect_text(page, ".day", "Sunday, 13 September 2020")

@@ -11,8 +11,6 @@ from playwright.async_api import Browser, Page
 from tests.browser.visit import visit
 from tests.fakes.site import Site
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
-
 RENDER = """async (texts) => {
   const { renderMarkdown } = await import("/static/markdown.js");
   const container = document.createElement("div");

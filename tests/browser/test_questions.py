@@ -6,7 +6,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Locator, Page, expect
 
 from bot.features.approvals.questions import APPROVE, REJECT
 from bot.live_events import ToolStarted
@@ -14,10 +14,8 @@ from bot.safe_text.arguments import render_arguments
 from bot.safe_text.glyphs import BULLET, RTL_RUN
 from bot.transcript import ToolCall
 from tests.bot.safe_text.corpus import ATTACKS
-from tests.browser.visit import expect_thread, say, thread, visit
+from tests.browser.visit import ALERT, STATUS, ask, expect_text, expect_thread, press, say, thread
 from tests.fakes.site import Site, Turn
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 # Of each letter of each line: itself, the line it stands on, and how far to the right.
 PLACES = """lines => lines.map((line) => {
@@ -41,8 +39,7 @@ def card(page: Page) -> Locator:
 
 async def asked(site: Site, page: Page) -> tuple[Turn, ToolCall]:
     """A turn that has parked, and the call it asks about."""
-    await say(page, "Invite Hanako")
-    turn = await site.turn()
+    turn = await ask(site, page, "Invite Hanako")
     await turn.says("Let me write to her.")
     await turn.returns(await turn.calls("find_address", {"name": "Hanako"}), {"found": 1})
     call = await turn.asks("send_mail", MAIL)
@@ -61,54 +58,55 @@ async def finish(
     await turn.answers(answer)
 
 
-async def test_an_allowed_call_is_made(browser: Browser) -> None:
+@pytest.mark.parametrize("profile", [{"timezone_id": "UTC"}])
+async def test_an_allowed_call_is_made(site: Site, page: Page) -> None:
     """Tool and arguments as text, until when; a press is one decision, then the outcome stands in
     the card's place."""
-    async with Site().open() as site, visit(browser, site.url, timezone_id="UTC") as page:
-        turn, call = await asked(site, page)
-        assert await card(page).locator("li").all_inner_texts() == SHOWN
-        assert await card(page).locator("b").count() == 0
-        await expect(card(page)).to_contain_text("Open until 5:40.")
-        await expect(page.get_by_role("status")).to_have_text("")
-        await page.get_by_role("button", name="Allow", exact=True).click()
-        await expect(page.get_by_role("button", name="Allow", exact=True)).to_be_disabled()
-        await expect(page.get_by_role("button", name="Don’t allow")).to_be_disabled()
-        arrival = await site.arrival()
-        assert (arrival.action, arrival.target) == (APPROVE, site.open_question(turn))
-        await turn.goes_on()
-        await turn.shows(ToolStarted(call.id, call.name, call.arguments))
-        await expect(card(page)).to_be_hidden()
-        earlier = [
-            "user: Invite Hanako",
-            "answer: Let me write to her.",
-            "tool: find_address Hanako 312 ms",
-        ]
-        made = "tool: send_mail hanako@example.com · <b>Hi</b> at noon?gnp.exe"
-        await expect(page.locator(".tool")).to_have_count(2)
-        assert await thread(page) == [
-            *earlier,
-            "question: This has been decided.",
-            f"{made} running…",
-        ]
-        await turn.returns(call, {"sent": True})
-        await turn.replaces("Allowed: send_mail.")
-        await turn.answers("She has it.")
-        await expect_thread(
-            page,
-            "user: Invite Hanako",
-            "tool: find_address Hanako 312 ms",
-            "question: Allowed: send_mail.",
-            f"{made} 312 ms",
-            "answer: She has it.",
-        )
-        await page.reload()
-        await expect_thread(
-            page, "user: Invite Hanako", "tool: find_address Hanako", made, "answer: She has it."
-        )
-        assert site.waiting == 0
+    turn, call = await asked(site, page)
+    assert await card(page).locator("li").all_inner_texts() == SHOWN
+    assert await card(page).locator("b").count() == 0
+    await expect(card(page)).to_contain_text("Open until 5:40.")
+    await expect_text(page, STATUS, "")
+    await press(page, "Allow")
+    await expect(page.get_by_role("button", name="Allow", exact=True)).to_be_disabled()
+    await expect(page.get_by_role("button", name="Don’t allow")).to_be_disabled()
+    arrival = await site.arrival()
+    assert (arrival.action, arrival.target) == (APPROVE, site.open_question(turn))
+    await turn.goes_on()
+    await turn.shows(ToolStarted(call.id, call.name, call.arguments))
+    await expect(card(page)).to_be_hidden()
+    earlier = [
+        "user: Invite Hanako",
+        "answer: Let me write to her.",
+        "tool: find_address Hanako 312 ms",
+    ]
+    made = "tool: send_mail hanako@example.com · <b>Hi</b> at noon?gnp.exe"
+    await expect(page.locator(".tool")).to_have_count(2)
+    assert await thread(page) == [
+        *earlier,
+        "question: This has been decided.",
+        f"{made} running…",
+    ]
+    await turn.returns(call, {"sent": True})
+    await turn.replaces("Allowed: send_mail.")
+    await turn.answers("She has it.")
+    await expect_thread(
+        page,
+        "user: Invite Hanako",
+        "tool: find_address Hanako 312 ms",
+        "question: Allowed: send_mail.",
+        f"{made} 312 ms",
+        "answer: She has it.",
+    )
+    await page.reload()
+    await expect_thread(
+        page, "user: Invite Hanako", "tool: find_address Hanako", made, "answer: She has it."
+    )
+    assert site.waiting == 0
 
 
-async def test_no_argument_looks_like_another(browser: Browser) -> None:
+@pytest.mark.parametrize("profile", [{"viewport": {"width": 320, "height": 640}}])
+async def test_no_argument_looks_like_another(site: Site, page: Page) -> None:
     """On a narrow screen, letter by letter: nothing leaves its place, and only an argument begins
     at the edge."""
     names = [name for arguments in ATTACKS.values() for name in arguments if len(name) > 2]
@@ -119,149 +117,130 @@ async def test_no_argument_looks_like_another(browser: Browser) -> None:
     del arguments[
         next(name for name, value in arguments.items() if value == "\ud800")
     ]  # no call arrives with it
-    async with (
-        Site().open() as site,
-        visit(browser, site.url, viewport={"width": 320, "height": 640}) as page,
-    ):
-        await say(page, "Launch it")
-        await (await site.turn()).asks("launch", arguments)
-        lines = page.locator(".card li")
-        await expect(lines).to_have_count(len(arguments))
-        shown = render_arguments(arguments).split("\n")
-        for line, places in zip(shown, await lines.evaluate_all(PLACES), strict=True):
-            assert "".join(letter for letter, *_ in places) == line
-            edge = places[0][2]
-            assert [letter for letter, _, left in places if left <= edge + 1] in (
-                [BULLET],
-                [BULLET, " "],
-            )
-            turning = {at for match in RTL_RUN.finditer(line) for at in range(*match.span())}
-            order = [
-                (top, left)
-                for at, (letter, top, left) in enumerate(places)
-                if at not in turning
-                and (letter.isascii() or unicodedata.category(letter) in ("Lu", "Ll", "Po", "Sc"))
-            ]
-            assert order == sorted(order), line
+    turn = await ask(site, page, "Launch it")
+    await turn.asks("launch", arguments)
+    lines = page.locator(".card li")
+    await expect(lines).to_have_count(len(arguments))
+    shown = render_arguments(arguments).split("\n")
+    for line, places in zip(shown, await lines.evaluate_all(PLACES), strict=True):
+        assert "".join(letter for letter, *_ in places) == line
+        edge = places[0][2]
+        assert [letter for letter, _, left in places if left <= edge + 1] in (
+            [BULLET],
+            [BULLET, " "],
+        )
+        turning = {at for match in RTL_RUN.finditer(line) for at in range(*match.span())}
+        order = [
+            (top, left)
+            for at, (letter, top, left) in enumerate(places)
+            if at not in turning
+            and (letter.isascii() or unicodedata.category(letter) in ("Lu", "Ll", "Po", "Sc"))
+        ]
+        assert order == sorted(order), line
 
 
-async def test_a_call_is_refused_by_keyboard(browser: Browser) -> None:
+async def test_a_call_is_refused_by_keyboard(site: Site, page: Page) -> None:
     """The card never takes the focus by itself; it is reached from the box, and keeps the focus
     once it is decided."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        turn, call = await asked(site, page)
-        await expect(page.locator("#box")).to_be_focused()
-        for _ in range(3):  # the button for files stands between
-            await page.keyboard.press("Shift+Tab")
-        await expect(page.get_by_role("button", name="Don’t allow")).to_be_focused()
-        await page.keyboard.press("Enter")
-        assert (await site.arrival()).action == REJECT
-        await expect(card(page)).to_be_focused()
-        await finish(
-            turn, call, "Not allowed: send_mail.", {"error": "rejected by the user"}, "As you like."
-        )
-        await expect(page.locator(".decided")).to_have_text("Not allowed: send_mail.")
-        await expect(page.locator(".answer").last).to_have_text("As you like.")
+    turn, call = await asked(site, page)
+    await expect(page.locator("#box")).to_be_focused()
+    for _ in range(3):  # the button for files stands between
+        await page.keyboard.press("Shift+Tab")
+    await expect(page.get_by_role("button", name="Don’t allow")).to_be_focused()
+    await page.keyboard.press("Enter")
+    assert (await site.arrival()).action == REJECT
+    await expect(card(page)).to_be_focused()
+    await finish(
+        turn, call, "Not allowed: send_mail.", {"error": "rejected by the user"}, "As you like."
+    )
+    await expect_text(page, ".decided", "Not allowed: send_mail.")
+    await expect(page.locator(".answer").last).to_have_text("As you like.")
 
 
-async def test_words_decide_too(browser: Browser) -> None:
+async def test_words_decide_too(site: Site, page: Page) -> None:
     """They are a message like any other; what is typed stays in sight as one."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        turn, call = await asked(site, page)
-        await say(page, "yes")
-        arrival = await site.arrival()
-        assert (arrival.event, arrival.message.text) == ("message", "yes")
-        await turn.joins(arrival.message)
-        await finish(turn, call, "Allowed: send_mail.", {"sent": True}, "She has it.")
-        await expect(page.locator(".user")).to_have_text(["Invite Hanako", "yes"])
+    turn, call = await asked(site, page)
+    await say(page, "yes")
+    arrival = await site.arrival()
+    assert (arrival.event, arrival.message.text) == ("message", "yes")
+    await turn.joins(arrival.message)
+    await finish(turn, call, "Allowed: send_mail.", {"sent": True}, "She has it.")
+    await expect_text(page, ".user", ["Invite Hanako", "yes"])
 
 
-async def test_a_question_survives_a_reload(browser: Browser) -> None:
+async def test_a_question_survives_a_reload(site: Site, page: Page) -> None:
     """It is asked until it is decided, and nothing seems to be under way meanwhile."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        turn, call = await asked(site, page)
-        await page.reload()
-        await expect(card(page)).to_be_visible()
-        assert await card(page).locator("li").all_inner_texts() == SHOWN
-        await expect(page.get_by_role("status")).to_have_text("")
-        await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
-        await page.get_by_role("button", name="Allow", exact=True).click()
-        assert (await site.arrival()).action == APPROVE
-        await finish(turn, call, "Allowed: send_mail.", {"sent": True}, "She has it.")
-        await expect(page.locator(".decided")).to_have_text("Allowed: send_mail.")
-        await expect(page.locator(".answer").last).to_have_text("She has it.")
+    turn, call = await asked(site, page)
+    await page.reload()
+    await expect(card(page)).to_be_visible()
+    assert await card(page).locator("li").all_inner_texts() == SHOWN
+    await expect_text(page, STATUS, "")
+    await expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    await press(page, "Allow")
+    assert (await site.arrival()).action == APPROVE
+    await finish(turn, call, "Allowed: send_mail.", {"sent": True}, "She has it.")
+    await expect_text(page, ".decided", "Allowed: send_mail.")
+    await expect(page.locator(".answer").last).to_have_text("She has it.")
 
 
-async def test_a_decision_in_one_tab_settles_the_other(browser: Browser) -> None:
+async def test_a_decision_in_one_tab_settles_the_other(site: Site, page: Page) -> None:
     """Both show the question, and both how it was decided."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        turn, call = await asked(site, page)
-        other = await page.context.new_page()
-        await other.goto(site.url)
-        await expect(card(other)).to_be_visible()
-        await site.watched(2)
-        await card(other).get_by_role("button", name="Allow", exact=True).click()
-        assert (await site.arrival()).action == APPROVE
-        await finish(turn, call, "Allowed: send_mail.", {"sent": True}, "She has it.")
-        for tab in (page, other):
-            await expect(tab.locator(".decided")).to_have_text("Allowed: send_mail.")
-            await expect(tab.locator(".answer").last).to_have_text("She has it.")
+    turn, call = await asked(site, page)
+    other = await page.context.new_page()
+    await other.goto(site.url)
+    await expect(card(other)).to_be_visible()
+    await site.watched(2)
+    await card(other).get_by_role("button", name="Allow", exact=True).click()
+    assert (await site.arrival()).action == APPROVE
+    await finish(turn, call, "Allowed: send_mail.", {"sent": True}, "She has it.")
+    for tab in (page, other):
+        await expect(tab.locator(".decided")).to_have_text("Allowed: send_mail.")
+        await expect(tab.locator(".answer").last).to_have_text("She has it.")
 
 
-async def test_a_press_that_comes_too_late_says_so(browser: Browser) -> None:
+async def test_a_press_that_comes_too_late_says_so(site: Site, page: Page) -> None:
     """The card gives way, and what is said of it stays until something is typed."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        turn, _ = await asked(site, page)
-        site.questions.clear()
-        await page.get_by_role("button", name="Allow", exact=True).click()
-        assert (await site.arrival()).action == APPROVE
-        late = "This has been decided already, or it has expired."
-        await turn.refuses(late)
-        await expect(page.get_by_role("alert")).to_have_text(late)
-        await expect(page.locator(".decided")).to_have_text("This has been decided.")
-        assert site.waiting == 0
-        await page.locator("#box").fill("x")
-        await expect(page.get_by_role("alert")).to_have_text("")
-        await turn.refuses("Only the person who asked can decide this.")
-        await expect(page.get_by_role("alert")).to_have_text(
-            "Only the person who asked can decide this."
-        )
+    turn, _ = await asked(site, page)
+    site.questions.clear()
+    await press(page, "Allow")
+    assert (await site.arrival()).action == APPROVE
+    late = "This has been decided already, or it has expired."
+    await turn.refuses(late)
+    await expect_text(page, ALERT, late)
+    await expect_text(page, ".decided", "This has been decided.")
+    assert site.waiting == 0
+    await page.locator("#box").fill("x")
+    await expect_text(page, ALERT, "")
+    await turn.refuses("Only the person who asked can decide this.")
+    await expect_text(page, ALERT, "Only the person who asked can decide this.")
 
 
-async def test_a_press_that_did_not_arrive_can_be_repeated(browser: Browser) -> None:
+async def test_a_press_that_did_not_arrive_can_be_repeated(site: Site, page: Page) -> None:
     """The question is still open."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        await asked(site, page)
-        await page.route("**/actions", lambda route: route.abort())
-        await page.get_by_role("button", name="Allow", exact=True).click()
-        await expect(page.get_by_role("alert")).to_have_text(
-            "The bot could not be reached. Please try again."
-        )
-        await page.unroute("**/actions")
-        await page.get_by_role("button", name="Allow", exact=True).click()
-        assert (await site.arrival()).action == APPROVE
+    await asked(site, page)
+    await page.route("**/actions", lambda route: route.abort())
+    await press(page, "Allow")
+    await expect_text(page, ALERT, "The bot could not be reached. Please try again.")
+    await page.unroute("**/actions")
+    await press(page, "Allow")
+    assert (await site.arrival()).action == APPROVE
 
 
-async def test_what_models_say_stands_apart_from_the_arguments(browser: Browser) -> None:
+async def test_what_models_say_stands_apart_from_the_arguments(site: Site, page: Page) -> None:
     """As text, below the list of arguments; a question without it has no room for it."""
-    async with Site().open() as site, visit(browser, site.url) as page:
-        await say(page, "Launch it")
-        await (await site.turn()).asks(
-            "launch", {"what": "rocket"}, "Reviewer a is against: “<b>No</b>”", "B"
-        )
-        await expect(page.locator(".card .remarks p")).to_have_text(
-            ["Reviewer a is against: “<b>No</b>”", "B"]
-        )
-        await expect(page.locator(".card li")).to_have_text(["▸ what: rocket"])
+    turn = await ask(site, page, "Launch it")
+    await turn.asks("launch", {"what": "rocket"}, "Reviewer a is against: “<b>No</b>”", "B")
+    await expect_text(page, ".card .remarks p", ["Reviewer a is against: “<b>No</b>”", "B"])
+    await expect_text(page, ".card li", ["▸ what: rocket"])
 
 
-async def test_the_question_speaks_japanese(browser: Browser) -> None:
+@pytest.mark.parametrize("profile", [{"locale": "ja-JP"}])
+async def test_the_question_speaks_japanese(site: Site, page: Page) -> None:
     """In the language of the page."""
-    async with Site().open() as site, visit(browser, site.url, locale="ja-JP") as page:
-        await say(page, "花子さんを誘って")
-        await (await site.turn()).asks("send_mail", {})
-        asking = page.get_by_role("group", name="次の操作をしてもよろしいですか？ send_mail")
-        await expect(asking.get_by_role("button", name="許可する")).to_be_visible()
-        await expect(asking.get_by_role("button", name="許可しない")).to_be_visible()
-        await expect(asking.locator("ul")).to_be_hidden()
-        await expect(asking.locator(".remarks")).to_be_hidden()
+    turn = await ask(site, page, "花子さんを誘って")
+    await turn.asks("send_mail", {})
+    asking = page.get_by_role("group", name="次の操作をしてもよろしいですか？ send_mail")
+    await expect(asking.get_by_role("button", name="許可する")).to_be_visible()
+    await expect(asking.get_by_role("button", name="許可しない")).to_be_visible()
+    await expect(asking.locator("ul")).to_be_hidden()
+    await expect(asking.locator(".remarks")).to_be_hidden()

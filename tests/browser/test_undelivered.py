@@ -15,10 +15,8 @@ from bot.store import Store, open_store
 from bot.telemetry import Metrics
 from bot.web.health import dead_letters_route, metrics_route
 from tests.bot.store.turns import leased
-from tests.browser.visit import BLANK, say, visit
+from tests.browser.visit import BLANK, ask, visit
 from tests.fakes.site import Site
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 AT = 1_763_700_000_000
 HIDE = (
@@ -129,29 +127,28 @@ async def test_the_page_says_what_could_not_be_delivered(
             await expect(notice(page)).to_be_hidden()
 
 
-async def test_the_notice_moves_nothing_and_can_be_reached(browser: Browser) -> None:
+@pytest.mark.parametrize("profile", [{"viewport": {"width": 320, "height": 640}}])
+async def test_the_notice_moves_nothing_and_can_be_reached(site: Site, page: Page) -> None:
     """It lies over the words, fits a phone, is announced, and its button comes right after the
     header's."""
-    phone = {"width": 320, "height": 640}
-    async with Site().open() as site, visit(browser, site.url, viewport=phone) as page:
-        await say(page, "Hello")
-        await (await site.turn()).answers("Good morning.")
-        await expect(page.locator(".answer")).to_be_visible()
-        before = await page.locator(".answer, #composer, header").evaluate_all(PLACES)
-        site.letters.add(AT)
-        await page.reload()
-        await expect(notice(page)).to_be_visible()
-        await expect(page.locator(".answer")).to_be_visible()
-        assert await page.locator(".answer, #composer, header").evaluate_all(PLACES) == before
-        box = await notice(page).bounding_box()
-        assert box is not None
-        assert (box["x"] >= 0, box["x"] + box["width"] <= phone["width"]) == (True, True)
-        await expect(page.locator("[aria-live=polite]", has=notice(page))).to_be_attached()
-        await page.locator("#new").focus()
-        await page.keyboard.press("Tab")
-        await expect(page.get_by_role("button", name="Put this notice aside")).to_be_focused()
-        await page.keyboard.press("Enter")
-        await expect(notice(page)).to_be_hidden()
+    turn = await ask(site, page, "Hello")
+    await turn.answers("Good morning.")
+    await expect(page.locator(".answer")).to_be_visible()
+    before = await page.locator(".answer, #composer, header").evaluate_all(PLACES)
+    site.letters.add(AT)
+    await page.reload()
+    await expect(notice(page)).to_be_visible()
+    await expect(page.locator(".answer")).to_be_visible()
+    assert await page.locator(".answer, #composer, header").evaluate_all(PLACES) == before
+    box = await notice(page).bounding_box()
+    assert box is not None
+    assert (box["x"] >= 0, box["x"] + box["width"] <= 320) == (True, True)
+    await expect(page.locator("[aria-live=polite]", has=notice(page))).to_be_attached()
+    await page.locator("#new").focus()
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("button", name="Put this notice aside")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(notice(page)).to_be_hidden()
 
 
 async def test_the_page_asks_once_a_minute_and_only_while_somebody_looks(browser: Browser) -> None:

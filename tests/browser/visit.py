@@ -8,9 +8,11 @@ from typing import Any
 
 from playwright.async_api import Browser, Error, Page, expect
 
+from tests.fakes.site import Site, Turn
 from tests.waiting import until_true
 
 BLANK = "about:blank"
+ALERT, STATUS, ANSWER = "[role=alert]", "[role=status]", ".answer"
 
 
 @asynccontextmanager
@@ -33,6 +35,22 @@ async def say(page: Page, text: str) -> None:
     """Type a message and press Enter."""
     await page.locator("#box").fill(text)
     await page.locator("#box").press("Enter")
+
+
+async def ask(site: Site, page: Page, text: str) -> Turn:
+    """Say something; the turn that answers it."""
+    await say(page, text)
+    return await site.turn()
+
+
+async def press(page: Page, name: str) -> None:
+    """Press the button of this name."""
+    await page.get_by_role("button", name=name, exact=True).click()
+
+
+async def expect_text(page: Page, place: str, text: str | list[str]) -> None:
+    """Wait until this stands in a place of the page, or in the places one after the other."""
+    await expect(page.locator(place)).to_have_text(text)
 
 
 async def thread(page: Page) -> list[str]:

@@ -15,7 +15,7 @@ from playwright.async_api import Page, async_playwright, expect
 
 from tests.browser.conftest import FLAGS, find_chromium
 from tests.browser.visit import say, visit
-from tests.fakes.wttr import wttr_fake
+from tests.fakes.wttr import WttrFake
 from tests.process.kaiwa_process import kaiwa
 from tests.project import ROOT
 
@@ -42,14 +42,14 @@ async def take(picture: Path) -> None:
     chromium = find_chromium()
     if chromium is None:
         sys.exit("screenshots: install Chromium")
-    with TemporaryDirectory() as folder:
-        async with wttr_fake() as wttr, async_playwright() as playwright:
-            wttr.place("Tokyo", high=24, low=16, condition="Partly cloudy", rain=20)
-            variables = {
-                "WTTR_BASE_URL": wttr.base_url,
-                "TOOLS_DIR": str(TOOLS),
-                "HOOKS": "_fill_in:FillIn",
-            }
+    with TemporaryDirectory() as folder, WttrFake().served() as wttr:
+        wttr.place("Tokyo", high=24, low=16, condition="Partly cloudy", rain=20)
+        variables = {
+            "WTTR_BASE_URL": wttr.base_url,
+            "TOOLS_DIR": str(TOOLS),
+            "HOOKS": "_fill_in:FillIn",
+        }
+        async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
             async with (
                 kaiwa(Path(folder), "run", TIMEZONE="Asia/Tokyo", **variables) as running,
