@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from tests.fakes import line_events, slack_events
-from tests.fakes.gemini import GeminiFake, gemini_fake_in_thread
+from tests.fakes.gemini import GeminiFake, gemini_fake
 from tests.fakes.gemini_answers import Answer, answer_of
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.slack import SlackFake, slack_fake
@@ -66,7 +66,7 @@ def main() -> None:
     def always(_: object) -> Answer:
         return answer
 
-    with line_fake() as line, slack_fake() as slack, gemini_fake_in_thread() as gemini:
+    with line_fake() as line, slack_fake() as slack, gemini_fake() as gemini:
         gemini.always = always
         addresses = {
             "GOOGLE_GEMINI_BASE_URL": gemini.base_url,

@@ -26,7 +26,7 @@ from benchmarks.whole.tables import heading, number, table
 from bot.prices import MILLION, Price, load_prices
 from bot.providers.gemini.caching import least_tokens
 from tests.fakes import line_events
-from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
+from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 from tests.fakes.line import LineFake, line_fake
 from tests.ports import free_port
 from tests.waiting import until
@@ -62,7 +62,7 @@ def has_answered(line: LineFake, times: int) -> bool:
 
 async def requests_of_a_new_person() -> list[JSON]:
     """The bodies of the requests for answers to ``TEXTS``."""
-    with TemporaryDirectory() as folder, line_fake() as line, gemini_fake_in_thread() as gemini:
+    with TemporaryDirectory() as folder, line_fake() as line, gemini_fake() as gemini:
         port = free_port()
         settings = variables(line, gemini, Path(folder))
         async with process(*KAIWA, "run", **settings, PORT=str(port)):

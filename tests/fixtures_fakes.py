@@ -3,33 +3,33 @@ there."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 from tests.fakes.line import LineFake, line_fake
-from tests.fakes.open_meteo import OpenMeteoFake, open_meteo_fake
+from tests.fakes.open_meteo import OpenMeteoFake
 from tests.fakes.slack import BOT_TOKEN, SlackFake, slack_fake
-from tests.fakes.wttr import WttrFake, wttr_fake
+from tests.fakes.wttr import WttrFake
 
 
 @pytest.fixture
-async def gemini() -> AsyncIterator[GeminiFake]:
-    async with gemini_fake() as fake:
+def gemini() -> Iterator[GeminiFake]:
+    with gemini_fake() as fake:
         yield fake
 
 
 @pytest.fixture
-async def wttr() -> AsyncIterator[WttrFake]:
-    async with wttr_fake() as fake:
+def wttr() -> Iterator[WttrFake]:
+    with WttrFake().served() as fake:
         yield fake
 
 
 @pytest.fixture
 def open_meteo() -> Iterator[OpenMeteoFake]:
-    with open_meteo_fake() as fake:
+    with OpenMeteoFake().served() as fake:
         yield fake
 
 

@@ -5,9 +5,7 @@ What a stranger's clone must prove without it stands as facts in ``tests/facts``
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -29,12 +27,6 @@ def recorded(*parts: str, what: str = "") -> Path:
             )
         )
     return path
-
-
-def cases(found: Iterable[str], what: str) -> list[Any]:
-    """The parameters of a test of recordings; where there are none, one that is skipped and says
-    what is."""
-    return list(found) or [pytest.param("none", marks=pytest.mark.skip(reason=_reason(what)))]
 
 
 def _reason(what: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.docs.pipeline import Fakes
-from tests.fakes.gemini import gemini_fake_in_thread
-from tests.fakes.wttr import wttr_fake
+from tests.fakes.gemini import gemini_fake
+from tests.fakes.wttr import WttrFake
 from tests.toolset.images.pictures import picture
 
 
@@ -21,7 +21,7 @@ def write(pytestconfig: pytest.Config) -> bool:
 @pytest.fixture
 async def fakes() -> AsyncIterator[Fakes]:
     """The weather in Tokyo and Osaka, and a model that paints a picture."""
-    async with wttr_fake() as wttr:
+    with WttrFake().served() as wttr:
         for place in ("Tokyo", "東京", "Osaka", "大阪"):
             wttr.place(
                 place,
@@ -31,6 +31,6 @@ async def fakes() -> AsyncIterator[Fakes]:
                 condition_ja="所により曇り",
                 rain=20,
             )
-        with gemini_fake_in_thread() as gemini:
+        with gemini_fake() as gemini:
             gemini.paint(picture())
             yield Fakes(wttr, gemini)

@@ -21,7 +21,6 @@ from tests.fakes.slack import Call, SlackFake
 from tests.fakes.slack_blocks import button, read
 from tests.fakes.slack_events import BOT, CHANNEL, as_interaction, as_json, signed
 from tests.fakes.slack_rules import JSON
-from tests.fakes.slack_streams import is_own
 from tests.fakes.slack_views import read_view
 from tests.waiting import until
 from toolset.create_image import CreateImage
@@ -194,13 +193,7 @@ class SlackTalk:
 
     @property
     def _messages(self) -> list[JSON]:
-        own = [
-            message
-            for channel in self._fake.messages.values()
-            for message in channel
-            if is_own(message)
-        ]
-        return sorted(own, key=lambda message: message["ts"])
+        return sorted(self._fake.own, key=lambda message: str(message["ts"]))
 
     @property
     def _status(self) -> str:

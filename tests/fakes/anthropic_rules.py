@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
+from tests.fakes.names import NAMES
+
 JSON = dict[str, Any]
 
 
@@ -41,72 +43,12 @@ MODELS = {
     "claude-opus-5-5": Model(frozenset({"adaptive"}), True, "never"),
     "claude-sonnet-5-5": Model(frozenset({"adaptive", "between_tools"}), True, "never"),
 }
-FIELDS = {
-    *(
-        "model",
-        "max_tokens",
-        "messages",
-        "system",
-        "tools",
-        "tool_choice",
-        "thinking",
-        "output_config",
-        "stream",
-    ),
-    *("stop_sequences", "metadata", "service_tier", "cache_control", "container", "inference_geo"),
-}
-BLOCKS = {
-    "text": {"type", "text", "cache_control", "citations"},
-    "image": {"type", "source", "cache_control"},
-    "document": {"type", "source", "title", "context", "citations", "cache_control"},
-    "tool_use": {"type", "id", "name", "input", "cache_control", "caller"},
-    "tool_result": {"type", "tool_use_id", "content", "is_error", "cache_control"},
-    "thinking": {"type", "thinking", "signature"},
-    "redacted_thinking": {"type", "data"},
-    "server_tool_use": {"type", "id", "name", "input", "caller"},
-    "web_search_tool_result": {"type", "tool_use_id", "content", "caller"},
-}
-OF_ROLE = {
-    "user": {"text", "image", "document", "tool_result"},
-    "assistant": {
-        "text",
-        "tool_use",
-        "thinking",
-        "redacted_thinking",
-        "server_tool_use",
-        "web_search_tool_result",
-    },
-}
-# https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool
+KNOWN = NAMES["anthropic"]
 WEB_SEARCH = "web_search_20250305"
-SEARCH_FIELDS = {
-    "type",
-    "name",
-    "max_uses",
-    "allowed_domains",
-    "blocked_domains",
-    "user_location",
-    "cache_control",
-}
 NO_SEARCH = "'{}' does not support tool types: web_search_20250305."
 THOUGHTS = ("thinking", "redacted_thinking")
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
-STRICT_KEYWORDS = {
-    *(
-        "type",
-        "properties",
-        "required",
-        "additionalProperties",
-        "items",
-        "enum",
-        "const",
-        "anyOf",
-        "allOf",
-        "$ref",
-    ),
-    *("$defs", "title", "description", "default", "format"),
-}
 
 UNANSWERED = (
     "messages.{}: `tool_use` ids were found without `tool_result` blocks immediately after: {}. "
@@ -147,7 +89,7 @@ def check(body: JSON, thoughts: dict[str, list[JSON]]) -> None:
     """
     for name in ("model", "max_tokens", "messages"):
         _want(name in body, f"{name}: Field required")
-    for name in body.keys() - FIELDS:
+    for name in body.keys() - KNOWN["request"]:
         raise Refused(f"{name}: Extra inputs are not permitted")
     _check_tools(body)
     _check_thinking(body)
@@ -168,7 +110,7 @@ def _check_tools(body: JSON) -> None:
         if tool.get("type") == WEB_SEARCH:
             _want(not body["model"].startswith("claude-3-haiku"), NO_SEARCH.format(body["model"]))
             _want(
-                tool["name"] == "web_search" and tool.keys() <= SEARCH_FIELDS,
+                tool["name"] == "web_search" and tool.keys() <= set(KNOWN["web_search"]),
                 f"tools.{index}: Extra inputs",
             )
             continue
@@ -210,7 +152,7 @@ def _check_schema(schema: JSON | None, where: str, *, strict: bool) -> None:
 
 
 def _check_strict(schema: JSON, where: str) -> None:
-    unknown = schema.keys() - STRICT_KEYWORDS
+    unknown = schema.keys() - KNOWN["strict_schema"]
     _want(
         not unknown,
         f"{where}: For '{schema.get('type')}' type, property '{''.join(sorted(unknown))}' is not "
@@ -268,7 +210,7 @@ def _check_messages(messages: list[JSON], thoughts: list[JSON]) -> None:
     open_calls: list[str] = []
     for place, message in enumerate(messages):
         _want(
-            message["role"] in OF_ROLE,
+            message["role"] in KNOWN["blocks_of_role"],
             f"messages.{place}.role: Input should be 'user' or 'assistant'",
         )
         blocks = _blocks_of(message, place)
@@ -333,8 +275,11 @@ def _check_searches(blocks: list[JSON], place: int) -> None:
 
 def _check_block(block: JSON, role: str, where: str, thoughts: list[JSON]) -> None:
     kind = block["type"]
-    _want(kind in OF_ROLE[role], f"{where}: `{kind}` blocks are not permitted in `{role}` messages")
-    for name in block.keys() - BLOCKS[kind]:
+    _want(
+        kind in KNOWN["blocks_of_role"][role],
+        f"{where}: `{kind}` blocks are not permitted in `{role}` messages",
+    )
+    for name in block.keys() - KNOWN["block"][kind]:
         raise Refused(f"{where}.{kind}.{name}: Extra inputs are not permitted")
     if kind == "text":
         _want(bool(block["text"]), "messages: text content blocks must be non-empty")

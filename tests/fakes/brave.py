@@ -6,26 +6,15 @@ https://api-dashboard.search.brave.com/app/documentation/web-search/query and â€
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from aiohttp import web
 
-from tests.fakes.failures import Failing
-from tests.fakes.serving import serving
+from tests.fakes.names import NAMES
+from tests.fakes.sources import Failing
 
 KEY = "BSA-sk-secret-brave"
-KNOWN = {
-    "q",
-    "count",
-    "offset",
-    "country",
-    "search_lang",
-    "safesearch",
-    "text_decorations",
-    "result_filter",
-}
+KNOWN = set(NAMES["brave"]["query"])
 LANGUAGES = {"en", "jp", "de", "fr", "zh-hans"}  # some of those that it takes; Japanese is jp
 MAX_QUERY = 400  # characters
 MAX_WORDS = 50
@@ -36,20 +25,20 @@ class BraveFake(Failing):
     """The service.
 
     Attributes:
-        base_url: what BRAVE_BASE_URL must be.
         requests: the parameters of all requests.
         results: what is found.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.base_url = ""
         self.requests: list[dict[str, str]] = []
         self.results: list[dict[str, Any]] = []
 
-    async def search(self, request: web.Request) -> web.StreamResponse:
-        """GET /res/v1/web/search."""
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer a search."""
         query = dict(request.query)
+        if (request.method, request.path) != ("GET", "/res/v1/web/search"):
+            return web.Response(status=404)
         self.requests.append(query)
         if failure := await self.failed(request):
             return failure
@@ -76,13 +65,3 @@ class BraveFake(Failing):
 def _error(status: int, code: str) -> web.Response:
     error = {"id": "1", "status": status, "code": code, "detail": "sk-secret"}
     return web.json_response({"type": "ErrorResponse", "error": error}, status=status)
-
-
-@contextmanager
-def brave_fake() -> Iterator[BraveFake]:
-    """A running fake."""
-    fake = BraveFake()
-    application = web.Application()
-    application.router.add_get("/res/v1/web/search", fake.search)
-    with serving(application) as fake.base_url:
-        yield fake

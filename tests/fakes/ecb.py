@@ -7,7 +7,7 @@ https://www.ecb.europa.eu/stats/policy_and_exchange_rates/euro_reference_exchang
 
 from __future__ import annotations
 
-from tests.fakes.sources import FAILURES, SourceAnswer, SourceFake, SourceRequest
+from tests.fakes.sources import NOT_FOUND, SourceAnswer, SourceFake, SourceRequest
 
 XML = "text/xml"
 DAILY = "/stats/eurofxref/eurofxref-daily.xml"
@@ -53,4 +53,4 @@ class EcbFake(SourceFake):
         newest = max(self.days)
         feeds = {DAILY: {newest: self.days[newest]}, HISTORY: self.days}
         known = feeds.get(request.path)
-        return SourceAnswer(200, feed(known), XML) if known else FAILURES["not_found"]
+        return SourceAnswer(200, feed(known), XML) if known else NOT_FOUND

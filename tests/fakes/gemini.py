@@ -1,7 +1,7 @@
 """A stand-in for the Gemini API on loopback: refuses what the real one refuses, and answers as a
 test has told it to.
 
-async with gemini_fake() as fake:
+with gemini_fake() as fake:
     fake.call("get_weather", {"location": "Tokyo"})
     fake.say("It is sunny", " in Tokyo.")
     Gemini("test-key", "gemini-3.5-flash", fake.base_url)
@@ -9,12 +9,11 @@ async with gemini_fake() as fake:
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import secrets
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Event
 from typing import Any
@@ -23,12 +22,14 @@ import msgspec
 from aiohttp import web
 
 from tests.fakes import gemini_files, gemini_rules
-from tests.fakes.gemini_answers import SSE, Answer, End, answer_of, failure, painted, whole
+from tests.fakes.gemini_answers import SSE, Answer, answer_of, failure, object_of, painted
 from tests.fakes.gemini_caches import CachedContents, counted
 from tests.fakes.gemini_rules import JSON, Refused
 from tests.fakes.serving import serving
+from tests.fakes.streams import End, send
 
 KEY = "test-key"
+UNREGISTERED = "Method doesn't allow unregistered callers. Please use API Key or other form of API."
 MODELS = (
     "gemini-flash-latest",
     "gemini-flash-lite-latest",
@@ -128,9 +129,9 @@ class GeminiFake:
         unless empty."""
         self.answer(replace(answer_of(*events, finish=finish, end=end), gate=gate))
 
-    def paint(self, picture: bytes, mime: str = "image/png", gate: Event | None = None) -> None:
+    def paint(self, picture: bytes, gate: Event | None = None) -> None:
         """A picture, after a draft of it."""
-        self.answer(replace(painted(picture, mime), gate=gate))
+        self.answer(replace(painted(picture), gate=gate))
 
     def finish(self, reason: str, message: str = "") -> None:
         """No content at all, only the reason why."""
@@ -139,17 +140,10 @@ class GeminiFake:
         )
         self.answer(Answer(({"candidates": [candidate], "modelVersion": "gemini-3.5-flash"},)))
 
-    def fail(
-        self,
-        status: int,
-        message: str = "refused",
-        *,
-        reason: str = "",
-        retry_delay: str = "",
-        quota: str = "",
-    ) -> None:
-        """An error in Google's form; ``retry_delay`` like ``48s``, ``quota`` is a metric."""
-        self.answer(failure(status, message, reason, retry_delay, quota))
+    def fail(self, status: int, message: str = "refused", **details: str) -> None:
+        """An error in Google's form, with what ``failure`` knows of it: a reason, a delay like
+        ``48s``, a metric."""
+        self.answer(failure(status, message, **details))
 
     def raw(self, body: bytes, status: int = 200, content_type: str = SSE) -> None:
         """These bytes."""
@@ -164,7 +158,7 @@ class GeminiFake:
         self._answers.append(answer)
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
-        """Serve one request."""
+        """Serve one request to a model."""
         model, _, action = request.match_info["model"].partition(":")
         arrived = GeminiRequest(
             request.match_info["version"],
@@ -175,32 +169,32 @@ class GeminiFake:
         )
         self.requests.append(arrived)
         self.connections.add(request.transport and request.transport.get_extra_info("peername"))
-        answer = (
-            self._unsigned(request.headers) or self._refusal(arrived) or self._model_card(arrived)
-        )
-        answer = answer or self._next(arrived)
         self.streaming += 1
         try:
-            return await self._send(request, answer, arrived.action == "streamGenerateContent")
+            return await self._send(request, lambda: self._made(arrived))
         finally:
             self.streaming -= 1
 
     async def respond_cached(self, request: web.Request) -> web.StreamResponse:
         """Serve one request about cached contents."""
-        answer = self._unsigned(request.headers) or self._cached(request, await request.read())
-        return await self._send(request, replace(answer, gate=self.caches.gate))
+        key, raw = request.match_info["key"], await request.read()
+
+        def answer() -> Answer:
+            return object_of(self.caches.serve(request.method, key, raw, self.models))
+
+        return await self._send(request, answer, self.caches.gate)
 
     async def respond_upload(self, request: web.Request) -> web.StreamResponse:
         """Serve one request of an upload; the address of an upload stands for the key."""
-        key, raw = request.query.get("upload_id"), await request.read()
-        if key is None and (unsigned := self._unsigned(request.headers)):
-            return await self._send(request, unsigned)
+        key, headers, raw = request.query.get("upload_id"), request.headers, await request.read()
         try:
             if key is None:
-                return gemini_files.answer_of(self.files.start(request.headers, raw), {})
-            return gemini_files.answer_of(*self.files.proceed(key, request.headers, raw))
-        except gemini_files.Refused as refused:
-            return await self._send(request, failure(refused.status, str(refused)))
+                return await self._send(
+                    request, lambda: object_of({}, self.files.start(headers, raw))
+                )
+            return await self._send(
+                request, lambda: object_of(*self.files.proceed(key, headers, raw)), signs_in=False
+            )
         except ConnectionError:
             if request.transport is not None:
                 request.transport.close()
@@ -208,103 +202,58 @@ class GeminiFake:
 
     async def respond_file(self, request: web.Request) -> web.StreamResponse:
         """Serve one request about a file."""
-        if unsigned := self._unsigned(request.headers):
-            return await self._send(request, unsigned)
-        try:
-            return gemini_files.answer_of(
-                {}, self.files.serve(request.method, request.match_info["key"])
-            )
-        except gemini_files.Refused as refused:
-            return await self._send(request, failure(refused.status, str(refused)))
+        key = request.match_info["key"]
+        return await self._send(request, lambda: object_of(self.files.serve(request.method, key)))
 
-    def _unsigned(self, headers: Mapping[str, str]) -> Answer | None:
+    def check_key(self, headers: Mapping[str, str]) -> None:
+        """Refuse who has not signed in.
+
+        Raises:
+            Refused: with the service's text.
+        """
         key = headers.get("x-goog-api-key")
         if key is None:
-            return failure(
-                403,
-                (
-                    "Method doesn't allow unregistered callers. Please use API Key or other form "
-                    "of "
-                    "API."
-                ),
-            )
+            raise Refused(UNREGISTERED, 403)
         if key != KEY:
-            return failure(
-                400, "API key not valid. Please pass a valid API key.", "API_KEY_INVALID"
+            raise Refused(
+                "API key not valid. Please pass a valid API key.", reason="API_KEY_INVALID"
             )
-        return None
 
-    def _cached(self, request: web.Request, raw: bytes) -> Answer:
-        try:
-            content = self.caches.serve(request.method, request.match_info["key"], raw, self.models)
-        except Refused as refused:
-            return failure(refused.status, str(refused))
-        return Answer(body=msgspec.json.encode(content), content_type="application/json")
-
-    def _refusal(self, request: GeminiRequest) -> Answer | None:
+    def _made(self, request: GeminiRequest) -> Answer:
         if request.model not in self.models:
-            return failure(
-                404, f"models/{request.model} is not found for API version {request.version}."
-            )
+            unknown = f"models/{request.model} is not found for API version {request.version}."
+            raise Refused(unknown, 404)
         if request.action == "get":
-            return None
-        try:
-            gemini_rules.check(request.model, request.raw, self._own_parts)
-            self.caches.used(request.model, request.body)
-            self.files.check(request.body)
-        except (Refused, gemini_files.Refused) as refused:
-            return failure(refused.status, str(refused))
-        return None
-
-    def _model_card(self, request: GeminiRequest) -> Answer | None:
-        if request.action != "get":
-            return None
-        if self.card:
-            return self.card
-        card = {
-            "name": f"models/{request.model}",
-            "displayName": request.model.replace("-", " ").title(),
-        }
-        return Answer(body=msgspec.json.encode(card), content_type="application/json")
-
-    def _next(self, request: GeminiRequest) -> Answer:
+            title = request.model.replace("-", " ").title()
+            return self.card or object_of({"name": f"models/{request.model}", "displayName": title})
+        gemini_rules.check(request.model, request.raw, self._own_parts)
+        cached = self.caches.used(request.model, request.body)
+        self.files.check(request.body)
         answer = self._answers.popleft() if self._answers else self.always
         answer = answer if isinstance(answer, Answer) else answer(request.body)
         for one in answer.events:
             for candidate in one.get("candidates", ()):
                 self._own_parts += candidate.get("content", {}).get("parts", ())
-        cached = self.caches.used(request.model, request.body)
         return replace(answer, events=counted(answer.events, cached))
 
     async def _send(
-        self, request: web.Request, answer: Answer, streams: bool = False
+        self,
+        request: web.Request,
+        made: Callable[[], Answer],
+        gate: Event | None = None,
+        *,
+        signs_in: bool = True,
     ) -> web.StreamResponse:
-        await asyncio.sleep(answer.after_s)
-        # it is set in another thread
-        while answer.gate and not answer.gate.is_set():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        if answer.body is not None:
-            return web.Response(
-                status=answer.status,
-                body=answer.body,
-                content_type=answer.content_type,
-                headers=answer.headers,
-            )
-        if answer.end == "stalled" and not answer.events:
-            await asyncio.Event().wait()
-        if request.query.get("alt") != "sse":
-            events = list(answer.events) if streams else whole(answer.events)
-            return web.Response(body=msgspec.json.encode(events), content_type="application/json")
-        response = web.StreamResponse(headers={"content-type": SSE})
-        await response.prepare(request)
-        for one in answer.events:
-            await asyncio.sleep(answer.pace_s)
-            await response.write(b"data: " + msgspec.json.encode(one) + b"\r\n\r\n")
-        if answer.end == "stalled":
-            await asyncio.Event().wait()
-        if answer.end == "cut" and request.transport is not None:
-            request.transport.close()
-        return response
+        """Send what is made, or why it is not."""
+        try:
+            if signs_in:
+                self.check_key(request.headers)
+            answer = made()
+        except Refused as refused:
+            answer = failure(refused.status, str(refused), refused.reason)
+        streams = "streamGenerateContent" in request.path
+        outgoing = answer.outgoing(streams=streams, sse=request.query.get("alt") == "sse")
+        return await send(request, replace(outgoing, gate=gate or answer.gate))
 
 
 def _no_answer_left(_: JSON) -> Answer:
@@ -312,8 +261,8 @@ def _no_answer_left(_: JSON) -> Answer:
 
 
 @contextmanager
-def gemini_fake_in_thread() -> Iterator[GeminiFake]:
-    """The same for a test that is no coroutine."""
+def gemini_fake() -> Iterator[GeminiFake]:
+    """The service on a free port, in a thread of its own."""
     fake = GeminiFake()
     application = web.Application(client_max_size=1 << 27)
     application.router.add_route("*", "/{version}/models/{model}", fake.respond)
@@ -323,11 +272,4 @@ def gemini_fake_in_thread() -> Iterator[GeminiFake]:
     application.router.add_post("/upload/{version}/files", fake.respond_upload)
     application.router.add_route("*", "/{version}/files/{key}", fake.respond_file)
     with serving(application) as fake.base_url:
-        yield fake
-
-
-@asynccontextmanager
-async def gemini_fake() -> AsyncIterator[GeminiFake]:
-    """The service on a free port, in a thread of its own."""
-    with gemini_fake_in_thread() as fake:
         yield fake

@@ -7,11 +7,12 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
-from typing import Literal
+from typing import Any
 
-import msgspec
+from msgspec.json import encode
 
 from tests.fakes.gemini_rules import JSON
+from tests.fakes.streams import End, Outgoing
 
 SSE = "text/event-stream"
 STATUS = {
@@ -21,8 +22,6 @@ STATUS = {
     429: "RESOURCE_EXHAUSTED",
 }
 RPC = "type.googleapis.com/google.rpc"
-
-End = Literal["whole", "cut", "stalled"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +43,27 @@ class Answer:
     status: int = 200
     content_type: str = SSE
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def outgoing(self, *, streams: bool, sse: bool) -> Outgoing:
+        """How it goes out: events, the list of them, or the one object of which they are parts."""
+        content_type = self.content_type
+        if self.body is not None:
+            pieces = [self.body]
+        elif sse or not self.events:
+            pieces = [b"data: " + encode(one) + b"\r\n\r\n" for one in self.events]
+        else:
+            pieces = [encode(self.events if streams else whole(self.events))]
+            content_type = "application/json"
+        return Outgoing(
+            tuple(filter(None, pieces)),
+            self.end,
+            self.status,
+            content_type,
+            self.headers,
+            self.gate,
+            self.after_s,
+            self.pace_s,
+        )
 
 
 def event(parts: Sequence[JSON]) -> JSON:
@@ -71,14 +91,24 @@ def answer_of(*events: Sequence[JSON], finish: str = "STOP", end: End = "whole")
     return Answer(tuple(made), end)
 
 
-def painted(picture: bytes, mime: str) -> Answer:
+def said(text: str) -> Answer:
+    """Words."""
+    return answer_of([{"text": text}])
+
+
+def called(name: str, **arguments: Any) -> Answer:
+    """A call of a function."""
+    call = {"name": name, "args": arguments, "id": secrets.token_hex(4)}
+    return answer_of([{"functionCall": call} | signed()])
+
+
+def painted(picture: bytes) -> Answer:
     """A picture, after a draft of it: https://ai.google.dev/gemini-api/docs/image-generation."""
-    draft = {
-        "inlineData": {"mimeType": mime, "data": base64.b64encode(b"a draft").decode()},
-        "thought": True,
-    }
-    made = {"inlineData": {"mimeType": mime, "data": base64.b64encode(picture).decode()}} | signed()
-    answer = answer_of([draft, made])
+    draft, made = (
+        {"inlineData": {"mimeType": "image/png", "data": base64.b64encode(data).decode()}}
+        for data in (b"a draft", picture)
+    )
+    answer = answer_of([draft | {"thought": True}, made | signed()])
     answer.events[0]["modelVersion"] = "gemini-3.1-flash-image"
     answer.events[0]["usageMetadata"] = {
         "promptTokenCount": 12,
@@ -153,6 +183,14 @@ def failure(
     error: JSON = {"code": status, "message": message, "status": STATUS.get(status, "UNAVAILABLE")}
     if details:
         error["details"] = details
+    return object_of({"error": error}, status=status)
+
+
+def object_of(value: JSON, headers: Mapping[str, str] | None = None, status: int = 200) -> Answer:
+    """One object, with headers of its own."""
     return Answer(
-        body=msgspec.json.encode({"error": error}), status=status, content_type="application/json"
+        body=encode(value),
+        status=status,
+        content_type="application/json",
+        headers=headers or {},
     )

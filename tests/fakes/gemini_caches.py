@@ -16,16 +16,6 @@ import msgspec
 from tests.fakes import gemini_rules
 from tests.fakes.gemini_rules import JSON, Refused
 
-CREATED = {
-    "model",
-    "systemInstruction",
-    "tools",
-    "toolConfig",
-    "contents",
-    "ttl",
-    "expireTime",
-    "displayName",
-}
 UPDATED = {"ttl", "expireTime"}
 DURATION = re.compile(r"(\d+(?:\.\d{1,9})?)s")
 HOUR = 3600.0
@@ -89,9 +79,9 @@ class CachedContents:
             raise Refused(text, status)
         match method, bool(key):
             case "POST", False:
-                return self._create(gemini_rules.known(raw, CREATED), models)
+                return self._create(gemini_rules.known(raw, "cached_content"), models)
             case "PATCH", True:
-                return self._update(name, gemini_rules.known(raw, UPDATED))
+                return self._update(name, gemini_rules.known(raw, "expiration"))
         raise Refused("The requested URL was not found on this server.", 404)
 
     def used(self, model: str, body: Mapping[str, Any]) -> int:

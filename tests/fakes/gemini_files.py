@@ -10,31 +10,15 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
-from aiohttp import web
 
-JSON = dict[str, Any]
+from tests.fakes.gemini_rules import JSON, Refused
+from tests.fakes.names import NAMES
 
 GOOGLE = "https://generativelanguage.googleapis.com"
 GRANULARITY = 256 * 1024
 MOST_BYTES = 2 * 1024**3
-FILE_FIELDS = {
-    "name",
-    "displayName",
-    "mimeType",
-    "mime_type",
-    "size_bytes",
-}  # in either form, as in all of Google's JSON
-
-
-class Refused(Exception):
-    """An error with this text."""
-
-    def __init__(self, text: str, status: int = 400) -> None:
-        super().__init__(text)
-        self.status = status
 
 
 @dataclass
@@ -100,7 +84,7 @@ class UploadedFiles:
         if (
             not isinstance(body, dict)
             or body.keys() - {"file"}
-            or body.get("file", {}).keys() - FILE_FIELDS
+            or body.get("file", {}).keys() - NAMES["gemini"]["file"]
         ):
             raise Refused("Invalid JSON payload received. Unknown name.")
         key = secrets.token_hex(8)
@@ -114,8 +98,8 @@ class UploadedFiles:
 
     def proceed(
         self, key: str, headers: Mapping[str, str], piece: bytes
-    ) -> tuple[dict[str, str], JSON]:
-        """Take a piece.
+    ) -> tuple[JSON, dict[str, str]]:
+        """Take a piece; the answer and its headers.
 
         Raises:
             Refused: with the service's text.
@@ -136,12 +120,12 @@ class UploadedFiles:
             raise ConnectionError
         upload.data += piece
         if command == "upload":
-            return {"x-goog-upload-status": "active"}, {}
+            return {}, {"x-goog-upload-status": "active"}
         if len(upload.data) != upload.size:
             raise Refused("Upload size does not match the announced size.")
         upload.name = f"files/{key}"
         upload.looks = (self.looks or 0) if upload.mime.startswith("video/") else 0
-        return {"x-goog-upload-status": "final"}, {"file": self._card(upload)}
+        return {"file": self._card(upload)}, {"x-goog-upload-status": "final"}
 
     def serve(self, method: str, key: str) -> JSON:
         """Answer a request about a file.
@@ -201,10 +185,3 @@ class UploadedFiles:
             "state": self._state(upload),
             "source": "UPLOADED",
         }
-
-
-def answer_of(headers: Mapping[str, str], body: JSON) -> web.Response:
-    """An answer with headers of its own."""
-    return web.Response(
-        body=msgspec.json.encode(body), content_type="application/json", headers=headers
-    )

@@ -12,6 +12,7 @@ import msgspec
 from jsonschema import Draft7Validator
 from jsonschema.exceptions import best_match
 
+from tests.fakes.names import NAMES
 from tests.shared_data import RECORDED
 
 JSON = dict[str, Any]
@@ -20,57 +21,13 @@ MOST_BYTES = (
     20 * 1024 * 1024
 )  # https://ai.google.dev/gemini-api/docs/image-understanding: inline, all told
 FREE_FORM = {"args", "response", "parametersJsonSchema", "responseJsonSchema", "partMetadata"}
-TOP_LEVEL = {
-    "contents",
-    "systemInstruction",
-    "tools",
-    "toolConfig",
-    "generationConfig",
-    "safetySettings",
-    "cachedContent",
-    "model",
-    "store",
-    "serviceTier",
-}
+KNOWN = NAMES["gemini"]
 # https://ai.google.dev/gemini-api/docs/image-understanding, …/audio, …/video-understanding,
 # …/document-processing
 MIMES = re.compile(
     "image/(png|jpeg|webp|heic|heif)|application/pdf|text/.+|audio/(mp4|m4a|mpeg|mp3|aac|wav|ogg|flac|aiff|webm)"
     "|video/(mp4|mpeg|mov|avi|x-flv|mpg|webm|wmv|3gpp)"
 )
-NOT_DATA = {
-    "thought",
-    "thoughtSignature",
-    "partMetadata",
-    "videoMetadata",
-    "mediaResolution",
-    "mediaProcessing",
-}
-SCHEMA_WORDS = {
-    *(
-        "type",
-        "format",
-        "title",
-        "description",
-        "nullable",
-        "enum",
-        "items",
-        "maxItems",
-        "minItems",
-        "properties",
-    ),
-    *(
-        "required",
-        "minProperties",
-        "maxProperties",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "example",
-        "anyOf",
-    ),
-    *("propertyOrdering", "default", "minimum", "maximum"),
-}
 # https://ai.google.dev/gemini-api/docs/tool-combination
 BUILT_IN = {"googleSearch", "urlContext", "codeExecution"}
 NOT_COMBINED = "Tool use with function calling is unsupported"
@@ -92,8 +49,6 @@ NO_IMAGES = (
     "models/{model} accepts the "
     "following combinations of response modalities:\n* TEXT\n"
 )
-# https://ai.google.dev/gemini-api/docs/image-generation
-SHAPES = {"1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"}
 FUNCTION_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}")
 
 CALL_ORDER = (
@@ -120,9 +75,10 @@ MISSING_SIGNATURE = (
 class Refused(Exception):
     """An error with this text."""
 
-    def __init__(self, text: str, status: int = 400) -> None:
+    def __init__(self, text: str, status: int = 400, reason: str = "") -> None:
         super().__init__(text)
         self.status = status
+        self.reason = reason
 
 
 def check(model: str, raw: bytes, own_parts: list[JSON]) -> None:
@@ -136,7 +92,7 @@ def check(model: str, raw: bytes, own_parts: list[JSON]) -> None:
     """
     if len(raw) > MOST_BYTES:
         raise Refused(f"Request payload size exceeds the limit: {MOST_BYTES} bytes.")
-    body = known(raw, TOP_LEVEL)
+    body = known(raw, "request")
     _check_cache(body)
     check_prefix(body)
     check_combination(model, body)
@@ -191,7 +147,7 @@ def _check_circulation(body: JSON, own_parts: list[JSON]) -> None:
             raise Refused(CHANGED)
 
 
-def known(raw: bytes, fields: set[str]) -> JSON:
+def known(raw: bytes, kind: str) -> JSON:
     """A body in camel case.
 
     Raises:
@@ -201,7 +157,7 @@ def known(raw: bytes, fields: set[str]) -> JSON:
         renamed: JSON = _camel(msgspec.json.decode(raw))
     except msgspec.DecodeError:
         raise Refused("Invalid JSON payload received.") from None
-    unknown = renamed.keys() - fields
+    unknown = renamed.keys() - KNOWN[kind]
     if unknown:
         raise Refused(
             f'Invalid JSON payload received. Unknown name "{min(unknown)}": Cannot find field.'
@@ -281,7 +237,7 @@ def _check_schema(schema: JSON | None, where: str) -> None:
     """The older ``parameters`` field knows a part of OpenAPI and nothing else of JSON Schema."""
     if schema is None:
         return
-    for word in schema.keys() - SCHEMA_WORDS:
+    for word in schema.keys() - KNOWN["schema"]:
         raise Refused(
             f"Invalid JSON payload received. Unknown name \"{word}\" at '{where}': Cannot find "
             "field."
@@ -335,7 +291,7 @@ def _check_images(model: str, body: JSON) -> None:
         raise Refused(NO_IMAGES.format(model=model))
     if "imageConfig" in config and not makes_images:
         raise Refused(f"Image config is not supported for models/{model}")
-    if config.get("imageConfig", {}).get("aspectRatio", "1:1") not in SHAPES:
+    if config.get("imageConfig", {}).get("aspectRatio", "1:1") not in KNOWN["aspect_ratios"]:
         raise Refused("Invalid aspect ratio.")
     if makes_images and any("functionDeclarations" in tool for tool in body.get("tools") or ()):
         raise Refused(f"Function calling is not enabled for models/{model}")
@@ -350,7 +306,7 @@ def _check_content(index: int, content: JSON) -> None:
         )
     for place, part in enumerate(content["parts"]):
         where = f"GenerateContentRequest.contents[{index}].parts[{place}]"
-        if not part.keys() - NOT_DATA:
+        if not part.keys() - KNOWN["beside_data"]:
             raise Refused(
                 f"* {where}.data: required oneof field 'data' must have one initialized field\n"
             )

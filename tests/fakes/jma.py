@@ -6,82 +6,29 @@ are still there, but no longer change) and
 https://www.jma.go.jp/bosai/map.html#contents=earthquake_map. Like the server it knows a file or
 answers 404.
 
-with jma_fake() as fake:
+with JmaFake().served() as fake:
     fake.warn("130010", "03")
     fake.quake("東京湾", maxi="4")
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from tests.fakes.failures import Failing
-from tests.fakes.serving import serving
+from tests.fakes.sources import Failing
 
 NONE = "発表警報・注意報はなし"
 AT = "2026-11-22T17:00:00+09:00"
 
 
-def _named(name: str, english: str, parent: str, *children: str) -> dict[str, Any]:
-    return {"name": name, "enName": english, "parent": parent, "children": list(children)}
-
-
 # An extract of area.json, its names and codes as they are.
-AREAS: dict[str, dict[str, dict[str, Any]]] = {
-    "centers": {
-        "010100": {
-            "name": "北海道地方",
-            "enName": "Hokkaido",
-            "officeName": "札幌管区気象台",
-            "children": ["014030", "016000"],
-        },
-        "010300": {
-            "name": "関東甲信地方",
-            "enName": "Kanto Koshin",
-            "officeName": "気象庁",
-            "children": ["130000", "140000"],
-        },
-        "010700": {
-            "name": "中国地方（山口県を除く）",
-            "enName": "Chugoku (Excluding Yamaguchi)",
-            "children": ["340000"],
-        },
-    },
-    "offices": {
-        "014030": _named("十勝地方", "Tokachi", "010100", "014030"),
-        "016000": _named("石狩・空知・後志地方", "Ishikari Sorachi Shiribeshi", "010100", "016010"),
-        "130000": _named("東京都", "Tokyo", "010300", "130010", "130020"),
-        "140000": _named("神奈川県", "Kanagawa", "010300", "140010"),
-        "340000": _named("広島県", "Hiroshima", "010700", "340010"),
-    },
-    "class10s": {
-        "014031": _named("十勝地方", "Tokachi Region", "014030"),
-        "016010": _named("石狩地方", "Ishikari Region", "016000", "016012"),
-        "130010": _named("東京地方", "Tokyo Region", "130000", "130011", "130013"),
-        "130020": _named("伊豆諸島北部", "Izu North", "130000"),
-        "140010": _named("東部", "Eastern Region", "140000", "140011"),
-        "340010": _named("南部", "Southern Region", "340000", "340014"),
-    },
-    "class15s": {
-        "016012": _named("石狩中部", "Central Ishikari", "016010", "0110000"),
-        "130011": _named("２３区西部", "Western Region of 23 wards", "130010", "1310100"),
-        "130013": _named("多摩北部", "Northern Tama", "130010", "1320600"),
-        "140011": _named("横浜・川崎", "Yokohama, Kawasaki", "140010", "1410011", "1410012"),
-        "340014": _named("福山・尾三", "Fukuyama, Bisan", "340010", "3420800"),
-    },
-    "class20s": {
-        "0110000": _named("札幌市", "Sapporo City", "016012"),
-        "1310100": _named("千代田区", "Chiyoda City", "130011"),
-        "1320600": _named("府中市", "Fuchu City", "130013"),
-        "1410011": _named("横浜市北部", "Northern Yokohama City", "140011"),
-        "1410012": _named("横浜市南部", "Southern Yokohama City", "140011"),
-        "3420800": _named("府中市", "Fuchu City", "340014"),
-    },
-}
+AREAS: dict[str, dict[str, dict[str, Any]]] = json.loads(
+    Path(__file__).with_name("jma_areas.json").read_text("utf-8")
+)
 GROUPS = {
     "03": "VPWW55",
     "10": "VPWW55",
@@ -96,7 +43,6 @@ class JmaFake(Failing):
     """The server.
 
     Attributes:
-        base_url: what JMA_BASE_URL must be.
         requests: paths, in order.
         areas: what area.json has.
         quakes: what list.json has, the newest first.
@@ -104,7 +50,6 @@ class JmaFake(Failing):
 
     def __init__(self) -> None:
         super().__init__()
-        self.base_url = ""
         self.requests: list[str] = []
         self.areas: Any = AREAS
         self.quakes: list[Any] = []
@@ -185,13 +130,3 @@ class JmaFake(Failing):
             if area in AREAS[level]:
                 area = AREAS[level][area]["parent"]
         return area
-
-
-@contextmanager
-def jma_fake() -> Iterator[JmaFake]:
-    """A running fake on a free port of this machine."""
-    fake = JmaFake()
-    application = web.Application()
-    application.router.add_get("/{path:.*}", fake.handle)
-    with serving(application) as fake.base_url:
-        yield fake

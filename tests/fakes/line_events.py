@@ -95,12 +95,10 @@ def signature(body: bytes, secret: str = SECRET) -> str:
     return base64.b64encode(hmac.digest(secret.encode(), body, hashlib.sha256)).decode()
 
 
-def webhook(
-    *events: JSON, secret: str = SECRET, destination: str = BOT
-) -> tuple[bytes, dict[str, str]]:
+def webhook(*events: JSON, secret: str = SECRET) -> tuple[bytes, dict[str, str]]:
     """A signed body, and its headers; unlike msgspec, ``json`` also writes half a surrogate
     pair."""
-    return signed(json.dumps({"destination": destination, "events": events}).encode(), secret)
+    return signed(json.dumps({"destination": BOT, "events": events}).encode(), secret)
 
 
 def signed(body: bytes, secret: str = SECRET) -> tuple[bytes, dict[str, str]]:

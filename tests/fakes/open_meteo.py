@@ -6,75 +6,27 @@ search treats short names, commas and languages is that of
 https://github.com/open-meteo/geocoding-api, and the refusals are those of
 https://github.com/open-meteo/open-meteo. Places and weather are made up.
 
-with open_meteo_fake() as fake:
+with OpenMeteoFake().served() as fake:
     fake.place("Fuchu", {"ja": "府中市"}, region="Tokyo", country="Japan")
     fake.fail("rate_limit")
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 
 from aiohttp import web
 
-from tests.fakes.serving import serving
+from tests.fakes.names import NAMES
+from tests.fakes.sources import ANSWERS, Failing, SourceAnswer
 
 NOW = datetime(2026, 4, 3, 9, 30)  # a Friday
-HOURLY = {
-    "temperature_2m": "°C",
-    "relative_humidity_2m": "%",
-    "apparent_temperature": "°C",
-    "precipitation_probability": "%",
-    "precipitation": "mm",
-    "weather_code": "wmo code",
-    "wind_speed_10m": "km/h",
-    "wind_direction_10m": "°",
-}
-DAILY = {
-    "weather_code": "wmo code",
-    "temperature_2m_max": "°C",
-    "temperature_2m_min": "°C",
-    "sunrise": "iso8601",
-    "sunset": "iso8601",
-    "precipitation_sum": "mm",
-    "precipitation_probability_max": "%",
-    "wind_speed_10m_max": "km/h",
-    "uv_index_max": "",
-}
-SEARCH = {"name", "count", "language", "format", "countryCode"}
-FORECAST = {"latitude", "longitude", "current", "hourly", "daily", "timezone", "forecast_days"}
+KNOWN = NAMES["open_meteo"]
+HOURLY, DAILY = KNOWN["hourly"], KNOWN["daily"]
 MINUTELY = "Minutely API request limit exceeded. Please try again in one minute."
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A response; ``way`` is how it goes out."""
-
-    status: int = 200
-    body: str = ""
-    way: Literal["whole", "dripping", "stalled", "closed"] = "whole"
-
-
-FAILURES = {
-    "rate_limit": Failure(429, f'{{"error":true,"reason":"{MINUTELY}"}}'),
-    "panic": Failure(500, '{"error":true,"reason":"Something went wrong."}'),
-    "gateway": Failure(502, "<html><h1>502 Bad Gateway</h1></html>"),
-    "redirect": Failure(302),
-    "not_json": Failure(200, "<html></html>"),
-    "deep": Failure(200, "[" * 100_000),
-    "list": Failure(200, "[]"),
-    "nothing": Failure(200, "{}"),
-    "numbers": Failure(200, '{"results":7,"current":7,"hourly":7,"daily":7}'),
-    "huge": Failure(200, " " * (1024 * 1024)),
-    "closed": Failure(way="closed"),
-    "stalled": Failure(way="stalled"),
-    "dripping": Failure(200, " " * 1000, way="dripping"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,25 +61,32 @@ class Known:
         return {key: value for key, value in (place | texts).items() if value}
 
 
-@dataclass
-class OpenMeteoFake:
+class OpenMeteoFake(Failing):
     """The server.
 
     Attributes:
-        base_url: what both addresses must be.
         searches: the queries of all searches, in order.
         forecasts: the queries of all forecasts.
         codes: weather codes by local hour (``2026-04-03T12:00``); the others are 2.
         rain: chances in percent by the hour at whose end they are told; the others are 0.
+        failing: the path whose requests fail.
     """
 
-    base_url: str = ""
-    searches: list[dict[str, str]] = field(default_factory=list)
-    forecasts: list[dict[str, str]] = field(default_factory=list)
-    codes: dict[str, int] = field(default_factory=dict)
-    rain: dict[str, int] = field(default_factory=dict)
-    _places: list[Known] = field(default_factory=list)
-    _failures: dict[str, Failure] = field(default_factory=dict)
+    answers = ANSWERS | {
+        "rate_limit": SourceAnswer(429, f'{{"error":true,"reason":"{MINUTELY}"}}'.encode()),
+        "list": SourceAnswer(200, b"[]"),
+        "nothing": SourceAnswer(200, b"{}"),
+        "numbers": SourceAnswer(200, b'{"results":7,"current":7,"hourly":7,"daily":7}'),
+    }
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.searches: list[dict[str, str]] = []
+        self.forecasts: list[dict[str, str]] = []
+        self.codes: dict[str, int] = {}
+        self.rain: dict[str, int] = {}
+        self.failing = "/v1/search"
+        self._places: list[Known] = []
 
     def place(
         self,
@@ -150,21 +109,20 @@ class OpenMeteoFake:
             )
         )
 
-    def fail(self, failure: str, path: str = "/v1/search") -> None:
-        """Fail from now on; ``failure`` is a key of ``FAILURES``."""
-        self._failures[path] = FAILURES[failure]
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request."""
+        query, is_search = dict(request.query), request.path == "/v1/search"
+        (self.searches if is_search else self.forecasts).append(query)
+        if request.path == self.failing and (failure := await self.failed(request)):
+            return failure
+        return self._search(query) if is_search else self._forecast(query)
 
-    def recover(self) -> None:
-        """Fail no longer."""
-        self._failures.clear()
-
-    async def search(self, request: web.Request) -> web.StreamResponse:
-        """``/v1/search``."""
-        query = dict(request.query)
-        self.searches.append(query)
-        if failure := self._failures.get(request.path):
-            return await _failed(request, failure)
-        if "name" not in query or set(query) - SEARCH or query.get("format", "json") != "json":
+    def _search(self, query: dict[str, str]) -> web.Response:
+        if (
+            "name" not in query
+            or set(query) - set(KNOWN["search"])
+            or query.get("format", "json") != "json"
+        ):
             return _refused("Value required for key 'name'.")
         if not 1 <= int(query.get("count", "10")) <= 100:
             return _refused("Parameter count must be between 1 and 100.")
@@ -186,19 +144,14 @@ class OpenMeteoFake:
         found = {"results": results[: int(query.get("count", "10"))]} if results else {}
         return web.json_response({**found, "generationtime_ms": 0.5})
 
-    async def forecast(self, request: web.Request) -> web.StreamResponse:
-        """``/v1/forecast``."""
-        query = dict(request.query)
-        self.forecasts.append(query)
-        if failure := self._failures.get(request.path):
-            return await _failed(request, failure)
+    def _forecast(self, query: dict[str, str]) -> web.Response:
         asked = {
             part: query[part].split(",") if part in query else []
             for part in ("current", "hourly", "daily")
         }
         unknown = [name for name in asked["current"] + asked["hourly"] if name not in HOURLY]
         unknown += [name for name in asked["daily"] if name not in DAILY] + sorted(
-            set(query) - FORECAST
+            set(query) - set(KNOWN["forecast"])
         )
         if unknown:
             return _refused(
@@ -212,9 +165,9 @@ class OpenMeteoFake:
         days = int(query.get("forecast_days", "7"))
         if not 0 <= days <= 16:
             return _refused(f"Forecast days is invalid. Allowed range 0 to 16. Given {days}.")
-        return web.json_response(self._forecast(asked, days))
+        return web.json_response(self._weather(asked, days))
 
-    def _forecast(self, asked: dict[str, list[str]], days: int) -> dict[str, Any]:
+    def _weather(self, asked: dict[str, list[str]], days: int) -> dict[str, Any]:
         midnight = NOW.replace(hour=0, minute=0)
         hours = [_iso(midnight + timedelta(hours=ahead)) for ahead in range(24 * days)]
         dates = [f"{midnight + timedelta(days=ahead):%Y-%m-%d}" for ahead in range(days)]
@@ -248,17 +201,6 @@ class OpenMeteoFake:
         return {**values, "wind_speed_10m": 8.2, "wind_direction_10m": 225, **reported}[name]
 
 
-@contextmanager
-def open_meteo_fake() -> Iterator[OpenMeteoFake]:
-    """A running fake on a free port of loopback, in a thread of its own."""
-    fake = OpenMeteoFake()
-    application = web.Application()
-    application.router.add_get("/v1/search", fake.search)
-    application.router.add_get("/v1/forecast", fake.forecast)
-    with serving(application) as fake.base_url:
-        yield fake
-
-
 def _iso(moment: datetime) -> str:
     return moment.isoformat(timespec="minutes")
 
@@ -281,20 +223,3 @@ def _daily(name: str, day: str) -> float | str:
 
 def _refused(reason: str) -> web.Response:
     return web.json_response({"error": True, "reason": reason}, status=400)
-
-
-async def _failed(request: web.Request, failure: Failure) -> web.StreamResponse:
-    if failure.way == "stalled":
-        await asyncio.Event().wait()
-    if failure.way == "closed":
-        assert request.transport is not None
-        request.transport.close()
-    if failure.way == "dripping":
-        response = web.StreamResponse()
-        await response.prepare(request)
-        for byte in failure.body.encode():
-            await response.write(bytes([byte]))
-            await asyncio.sleep(0.2)
-        return response
-    headers = {"Location": "/elsewhere"} if failure.status == 302 else {}
-    return web.Response(status=failure.status, text=failure.body, headers=headers)

@@ -8,77 +8,17 @@ from typing import Any
 
 import msgspec
 
+from tests.fakes.names import NAMES
+
 JSON = dict[str, Any]
 
-TOP_LEVEL = {
-    *(
-        "model",
-        "messages",
-        "tools",
-        "tool_choice",
-        "parallel_tool_calls",
-        "stream",
-        "stream_options",
-        "max_tokens",
-    ),
-    *(
-        "max_completion_tokens",
-        "reasoning_effort",
-        "response_format",
-        "temperature",
-        "top_p",
-        "n",
-        "stop",
-        "seed",
-    ),
-    *(
-        "user",
-        "store",
-        "metadata",
-        "frequency_penalty",
-        "presence_penalty",
-        "logprobs",
-        "top_logprobs",
-    ),
-}
-MESSAGE_FIELDS = {
-    "system": {"role", "content", "name"},
-    "developer": {"role", "content", "name"},
-    "user": {"role", "content", "name"},
-    "assistant": {"role", "content", "name", "refusal", "tool_calls"},
-    "tool": {"role", "content", "tool_call_id"},
-}
+KNOWN = NAMES["openai"]
 CALL_FIELDS = {"id", "type", "function"}
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ID_CAP = 40
 REASONS = re.compile(r"o\d|gpt-5")
 TALKS = re.compile(r"gpt-4")
 NO_UNIONS = ("oneOf", "anyOf", "allOf", "enum", "not")
-STRICT_WORDS = {
-    *(
-        "type",
-        "properties",
-        "required",
-        "additionalProperties",
-        "items",
-        "enum",
-        "const",
-        "anyOf",
-        "$ref",
-        "$defs",
-    ),
-    *(
-        "title",
-        "description",
-        "pattern",
-        "format",
-        "multipleOf",
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-    ),
-    *("exclusiveMaximum", "minItems", "maxItems"),
-}
 
 
 @dataclass
@@ -101,7 +41,7 @@ def check(body: Any, *, extras: bool) -> None:
     """
     if not isinstance(body, dict):
         raise Refused("We could not parse the JSON body of your request.")
-    for name in sorted(body.keys() - TOP_LEVEL):
+    for name in sorted(body.keys() - KNOWN["request"]):
         raise Refused(f"Unrecognized request argument supplied: {name}", name)
     if not body.get("messages"):
         raise Refused("[] is too short - 'messages'", "messages")
@@ -220,7 +160,7 @@ def _bare_array(schema: Any, where: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_strict(schema: JSON, spoken: str) -> None:
-    for word in sorted(schema.keys() - STRICT_WORDS):
+    for word in sorted(schema.keys() - KNOWN["strict_schema"]):
         raise Refused(
             f"{spoken}: In context=(), '{word}' is not permitted.",
             "tools",
@@ -246,7 +186,7 @@ def _check_strict(schema: JSON, spoken: str) -> None:
 
 def _check_message(place: int, message: JSON, *, extras: bool) -> None:
     where = f"messages[{place}]"
-    known = MESSAGE_FIELDS.get(message.get("role", ""))
+    known = KNOWN["message"].get(message.get("role", ""))
     if known is None:
         raise Refused(f"Invalid value: '{message.get('role')}'.", f"{where}.role", "invalid_value")
     for name in sorted(message.keys() - known) if not extras else ():

@@ -5,7 +5,7 @@ The document follows the OpenAPI specification 3.0.3 (https://spec.openapis.org/
 parameters and their styles in "Parameter Object" and "Style Values", credentials in "Security
 Scheme Object".
 
-with pets_fake() as fake:
+with PetsFake().served() as fake:
     fake.fail("status 429")
 """
 
@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from aiohttp import web
 
-from tests.fakes.failures import Failing
-from tests.fakes.serving import serving
+from tests.fakes.sources import Failing
 
 TOKEN, KEY, USER, PASSWORD = "pets-bearer-token", "pets-api-key", "pets-user", "pets-password"
 SIGNED_IN: dict[str, tuple[str, str]] = {
@@ -41,40 +37,28 @@ def document() -> dict[str, Any]:
     return read
 
 
-@dataclass
 class PetsFake(Failing):
     """The API.
 
     Attributes:
-        base_url: where it answers.
         document: what ``/openapi.json`` says; may be changed.
         requests: method and raw target of each request, without those for the document.
         body: the last one that was taken.
     """
 
-    base_url: str = ""
-    document: dict[str, Any] = field(default_factory=document)
-    requests: list[str] = field(default_factory=list)
-    body: Any = None
-    _fixed: tuple[bytes, str] | None = None
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         super().__init__()
+        self.document = document()
+        self.requests: list[str] = []
+        self.body: Any = None
 
-    def say(self, body: bytes, content_type: str = "application/json") -> None:
-        """Give this body to every request."""
-        self._fixed = body, content_type
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         if request.path == "/openapi.json":
             return web.json_response(self.document)
         self.requests.append(f"{request.method} {request.raw_path}")
         if failure := await self.failed(request):
             return failure
-        if self._fixed:
-            body, content_type = self._fixed
-            return web.Response(body=body, headers={"Content-Type": content_type})
         method, path = request.method, request.raw_path.partition("?")[0].removeprefix("/v1")
         if request.cookies or request.headers.get("Accept-Encoding") != "identity":
             return _refusal(400, "cookies and compression are not known here")
@@ -134,13 +118,3 @@ def _signed_in(request: web.Request, scheme: str) -> web.Response | None:
 
 def _refusal(status: int, reason: str) -> web.Response:
     return web.json_response({"error": reason}, status=status)
-
-
-@contextmanager
-def pets_fake() -> Iterator[PetsFake]:
-    """A running fake."""
-    fake = PetsFake()
-    application = web.Application()
-    application.router.add_route("*", "/{tail:.*}", fake.answer)
-    with serving(application) as fake.base_url:
-        yield fake

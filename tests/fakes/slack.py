@@ -22,7 +22,7 @@ from aiohttp import WSMsgType, web
 
 from tests.fakes.serving import serving
 from tests.fakes.slack_blocks import check_blocks
-from tests.fakes.slack_rules import FORM_ONLY, JSON, Refused, check_method
+from tests.fakes.slack_rules import JSON, METHODS, Refused, check_method
 from tests.fakes.slack_workspace import Workspace
 
 BOT_TOKEN, APP_TOKEN = "xoxb-test-token", "xapp-test-token"
@@ -280,7 +280,11 @@ async def _arguments(request: web.Request, method: str) -> JSON:
     """The arguments, by query, form or JSON; a method that reads takes no JSON."""
     arguments: JSON = dict(request.query)
     if request.content_type == "application/json" and request.can_read_body:
-        return arguments if method in FORM_ONLY else arguments | await request.json()
+        return (
+            arguments
+            if METHODS.get(method, {}).get("form_only")
+            else arguments | await request.json()
+        )
     for name, value in (await request.post()).items():
         arguments[name] = value
     arguments.pop("token", None)

@@ -60,63 +60,55 @@ def envelope(event: JSON, **fields: Any) -> JSON:
 def message(text: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
     """Somebody has written something; the channel's id tells its kind."""
     kind = "im" if channel.startswith("D") else "channel"
-    event = {
-        "type": "message",
-        "user": user,
-        "text": text,
-        "ts": ts,
-        "channel": channel,
-        "team": TEAM,
-    }
-    return envelope({**event, "event_ts": ts, "channel_type": kind, **fields})
+    written = {"user": user, "text": text, "ts": ts, "channel": channel, "team": TEAM}
+    return _event("message", ts, **written | {"channel_type": kind} | fields)
 
 
 def mention(
     words: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any
 ) -> JSON:
     """The bot is mentioned: the event of that name, as sparse as it may be."""
-    text = f"<@{BOT}> {words}"
-    event = {
-        "type": "app_mention",
-        "user": user,
-        "text": text,
-        "ts": ts,
-        "channel": channel,
-        "event_ts": ts,
-    }
-    return envelope({**event, **fields})
+    written = {"user": user, "text": f"<@{BOT}> {words}", "ts": ts, "channel": channel}
+    return _event("app_mention", ts, **written | fields)
 
 
 def edited(
     new: str, old: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any
 ) -> JSON:
     """Somebody has changed what they wrote."""
-    inner = {"type": "message", "user": user, "ts": ts, **fields}
-    at = f"{float(ts) + 60:.6f}"
-    event = {
-        "type": "message",
-        "subtype": "message_changed",
-        "channel": channel,
-        "ts": at,
-        "event_ts": at,
-    }
-    return envelope(
-        {**event, "message": {**inner, "text": new}, "previous_message": {**inner, "text": old}}
-    )
+    written = {"type": "message", "user": user, "ts": ts, **fields}
+    before, now = {**written, "text": old}, {**written, "text": new}
+    return _changed("message_changed", channel, ts, message=now, previous_message=before)
 
 
 def deleted(old: str, ts: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any) -> JSON:
     """Somebody has taken back what they wrote."""
+    before = {"type": "message", "user": user, "ts": ts, "text": old, **fields}
+    return _changed("message_deleted", channel, ts, deleted_ts=ts, previous_message=before)
+
+
+def _changed(subtype: str, channel: str, ts: str, **fields: Any) -> JSON:
     at = f"{float(ts) + 60:.6f}"
-    event = {
-        "type": "message",
-        "subtype": "message_deleted",
-        "channel": channel,
-        "ts": at,
-        "event_ts": at,
+    return _event("message", at, subtype=subtype, channel=channel, ts=at, **fields)
+
+
+def _event(kind: str, at: str, **fields: Any) -> JSON:
+    return envelope({"type": kind, "event_ts": at, **fields})
+
+
+def _moment() -> str:
+    """A time later than that of all messages."""
+    return f"{1_800_001_000 + next(TRIGGERS)}.000200"
+
+
+def _interaction(kind: str, user: str, name: str = "hanako", **fields: Any) -> JSON:
+    return {
+        "type": kind,
+        "user": {"id": user, "username": name, "name": name, "team_id": TEAM},
+        "team": {"id": TEAM, "domain": "test"},
+        "trigger_id": f"{next(TRIGGERS)}.2.b",
+        **fields,
     }
-    inner = {"type": "message", "user": user, "ts": ts, "text": old, **fields}
-    return envelope({**event, "deleted_ts": ts, "previous_message": inner})
 
 
 def bare(change: JSON) -> JSON:
@@ -177,34 +169,25 @@ def press(
         }
     thread = {"thread_ts": asked["thread_ts"]} if asked.get("thread_ts") else {}
     place = {"message_ts": asked["ts"], "channel_id": channel, "is_ephemeral": False}
-    at = f"{1_800_001_000 + next(TRIGGERS)}.000200"
-    return {
-        "type": "block_actions",
-        "user": {"id": user, "username": name, "name": name, "team_id": TEAM},
-        "api_app_id": "A0001",
-        "container": {"type": "message", **place, **thread},
-        "trigger_id": trigger or f"{next(TRIGGERS)}.2.b",
-        "team": {"id": TEAM, "domain": "test"},
-        "channel": {"id": channel, "name": "general"},
-        "message": {field: asked[field] for field in ("ts", "text", "blocks")},
-        "response_url": response_url,
-        "actions": [{**element, "block_id": block.get("block_id", "b1Sl4"), "action_ts": at}],
-    }
+    pressed = {**element, "block_id": block.get("block_id", "b1Sl4"), "action_ts": _moment()}
+    return _interaction(
+        "block_actions",
+        user,
+        name,
+        api_app_id="A0001",
+        container={"type": "message", **place, **thread},
+        channel={"id": channel, "name": "general"},
+        message={field: asked[field] for field in ("ts", "text", "blocks")},
+        response_url=response_url,
+        actions=[pressed],
+        **({"trigger_id": trigger} if trigger else {}),
+    )
 
 
-def session_stopped(
-    thread: str, *, channel: str = CHANNEL, user: str = USER, **fields: Any
-) -> JSON:
+def session_stopped(thread: str, *, channel: str = CHANNEL, **fields: Any) -> JSON:
     """Somebody presses Slack's own stop button."""
-    at = f"{1_800_001_000 + next(TRIGGERS)}.000300"
-    event = {
-        "type": "agent_session_stopped",
-        "channel": channel,
-        "thread_ts": thread,
-        "user": user,
-        "event_ts": at,
-    }
-    return envelope({**event, "streaming_message_ts": [], **fields})
+    where = {"channel": channel, "thread_ts": thread, "user": USER, "streaming_message_ts": []}
+    return _event("agent_session_stopped", _moment(), **where | fields)
 
 
 def as_json(payload: JSON) -> bytes:
@@ -231,36 +214,26 @@ def as_body(payload: JSON) -> bytes:
 
 def home_opened(*, channel: str = DIRECT, user: str = USER, tab: str = "home") -> JSON:
     """Somebody opens a tab of the app."""
-    at = f"{1_800_001_000 + next(TRIGGERS)}.000400"
-    return envelope(
-        {"type": "app_home_opened", "user": user, "channel": channel, "tab": tab, "event_ts": at}
-    )
+    return _event("app_home_opened", _moment(), user=user, channel=channel, tab=tab)
 
 
-def view_press(
-    view: JSON, action_id: str, value: str = "", *, user: str = USER, trigger: str = "1.2.b"
-) -> JSON:
+def view_press(view: JSON, action_id: str, value: str = "", *, user: str = USER) -> JSON:
     """Somebody presses a button of a view; without ``value`` the first with this action."""
     element, block = next(
         (element, block)
         for block in view["blocks"]
-        for element in (
-            *block.get("elements", ()),
-            *([block["accessory"]] if "accessory" in block else ()),
-        )
+        for element in (*block.get("elements", ()), block.get("accessory", {}))
         if element.get("action_id") == action_id and value in ("", element.get("value"))
     )
-    at = f"{1_800_001_000 + next(TRIGGERS)}.000500"
-    return {
-        "type": "block_actions",
-        "user": {"id": user, "username": "hanako", "name": "hanako", "team_id": TEAM},
-        "api_app_id": "A0001",
-        "container": {"type": "view", "view_id": view["id"]},
-        "trigger_id": trigger,
-        "team": {"id": TEAM, "domain": "test"},
-        "view": {**view, "team_id": TEAM, "state": {"values": {}}},
-        "actions": [{**element, "block_id": block.get("block_id", "b1"), "action_ts": at}],
-    }
+    pressed = {**element, "block_id": block.get("block_id", "b1"), "action_ts": _moment()}
+    return _interaction(
+        "block_actions",
+        user,
+        api_app_id="A0001",
+        container={"type": "view", "view_id": view["id"]},
+        view={**view, "team_id": TEAM, "state": {"values": {}}},
+        actions=[pressed],
+    )
 
 
 def shortcut(
@@ -273,18 +246,17 @@ def shortcut(
     url: str = "",
 ) -> JSON:
     """Somebody chooses a shortcut in the menu of a message, as it stands in the channel."""
-    return {
-        "type": "message_action",
-        "callback_id": callback_id,
-        "trigger_id": trigger,
-        "action_ts": f"{1_800_001_000 + next(TRIGGERS)}.000600",
-        "message_ts": chosen["ts"],
-        "message": chosen,
-        "user": {"id": user, "name": "hanako"},
-        "channel": {"id": channel, "name": "general"},
-        "team": {"id": TEAM, "domain": "test"},
-        "response_url": url,
-    }
+    return _interaction(
+        "message_action",
+        user,
+        callback_id=callback_id,
+        trigger_id=trigger,
+        action_ts=_moment(),
+        message_ts=chosen["ts"],
+        message=chosen,
+        channel={"id": channel, "name": "general"},
+        response_url=url,
+    )
 
 
 def submission(view: JSON, values: JSON, *, user: str = USER) -> JSON:
@@ -293,23 +265,11 @@ def submission(view: JSON, values: JSON, *, user: str = USER) -> JSON:
         block: {block: {"type": "plain_text_input", "value": value}}
         for block, value in values.items()
     }
-    return {
-        "type": "view_submission",
-        "user": {"id": user, "username": "hanako", "name": "hanako", "team_id": TEAM},
-        "team": {"id": TEAM, "domain": "test"},
-        "trigger_id": f"{next(TRIGGERS)}.2.b",
-        "view": {**view, "state": {"values": typed}},
-        "response_urls": [],
-    }
+    state = {"values": typed}
+    return _interaction("view_submission", user, view={**view, "state": state}, response_urls=[])
 
 
 def joined(*, user: str = BOT, channel: str = CHANNEL, **fields: Any) -> JSON:
     """Somebody, or the bot, has become a member of a channel; ``inviter`` may be missing."""
-    at = f"{1_800_001_000 + next(TRIGGERS)}.000700"
-    event = {
-        "type": "member_joined_channel",
-        "user": user,
-        "channel": channel,
-        "channel_type": channel[0],
-    }
-    return envelope({**event, "team": TEAM, "event_ts": at, **fields})
+    where = {"user": user, "channel": channel, "channel_type": channel[0], "team": TEAM}
+    return _event("member_joined_channel", _moment(), **where | fields)

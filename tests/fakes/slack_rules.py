@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.fakes.names import NAMES
+
 JSON = dict[str, Any]
 
 MARKDOWN_LIMIT = 12_000
@@ -12,106 +14,7 @@ TEXT_LIMIT = 40_000
 # with escapes; not documented: https://gitlab.com/gitlab-org/gitlab/-/merge_requests/258898
 UPDATED_TEXT_BYTES = 4_000
 
-# Method: the scopes of which one is enough, and the arguments it knows.
-METHODS: dict[str, tuple[tuple[str, ...], set[str]]] = {
-    "auth.test": ((), set()),
-    "chat.postMessage": (
-        ("chat:write",),
-        {
-            "channel",
-            "text",
-            "markdown_text",
-            "blocks",
-            "thread_ts",
-            "unfurl_links",
-            "unfurl_media",
-            "metadata",
-        },
-    ),
-    "chat.postEphemeral": (
-        ("chat:write",),
-        {"channel", "user", "text", "markdown_text", "blocks", "thread_ts"},
-    ),
-    "chat.startStream": (
-        ("chat:write",),
-        {
-            "channel",
-            "thread_ts",
-            "markdown_text",
-            "chunks",
-            "recipient_user_id",
-            "recipient_team_id",
-            "task_display_mode",
-        },
-    ),
-    "chat.appendStream": (("chat:write",), {"channel", "ts", "markdown_text", "chunks"}),
-    "chat.stopStream": (
-        ("chat:write",),
-        {"channel", "ts", "markdown_text", "chunks", "blocks", "metadata"},
-    ),
-    "chat.update": (
-        ("chat:write",),
-        {"channel", "ts", "text", "markdown_text", "blocks", "metadata"},
-    ),
-    "chat.delete": (("chat:write",), {"channel", "ts"}),
-    "views.publish": ((), {"user_id", "view", "hash"}),
-    "views.open": ((), {"trigger_id", "view"}),
-    "views.update": ((), {"view_id", "view", "hash"}),
-    "conversations.open": (("im:write",), {"users", "return_im"}),
-    "usergroups.list": (
-        ("usergroups:read",),
-        {"include_disabled", "include_users", "include_count"},
-    ),
-    "users.info": (("users:read",), {"user", "include_locale"}),
-    "files.info": (("files:read",), {"file"}),
-    "files.getUploadURLExternal": (("files:write",), {"filename", "length", "alt_txt"}),
-    "files.completeUploadExternal": (
-        ("files:write",),
-        {"files", "channel_id", "thread_ts"},
-    ),
-    "conversations.replies": (
-        ("channels:history", "groups:history", "im:history", "mpim:history"),
-        {
-            "channel",
-            "ts",
-            "oldest",
-            "latest",
-            "inclusive",
-            "limit",
-            "cursor",
-            "include_all_metadata",
-        },
-    ),
-    "conversations.history": (
-        ("channels:history", "groups:history", "im:history", "mpim:history"),
-        {"channel", "oldest", "latest", "inclusive", "limit", "cursor", "include_all_metadata"},
-    ),
-    "assistant.threads.setStatus": (
-        ("chat:write", "assistant:write"),
-        {"channel_id", "thread_ts", "status"},
-    ),
-    "agents.sessions.setStatus": (
-        ("chat:write",),
-        {"channel_id", "thread_ts", "status"},
-    ),
-    "assistant.threads.setTitle": (
-        ("assistant:write",),
-        {"channel_id", "thread_ts", "title"},
-    ),
-    "assistant.threads.setSuggestedPrompts": (
-        ("assistant:write",),
-        {"channel_id", "thread_ts", "title", "prompts"},
-    ),
-}
-FORM_ONLY = {
-    "usergroups.list",
-    "users.info",
-    "files.info",
-    "files.getUploadURLExternal",
-    "files.completeUploadExternal",
-    "conversations.replies",
-    "conversations.history",
-}
+METHODS: dict[str, JSON] = NAMES["slack"]
 
 
 class Refused(Exception):
@@ -126,10 +29,10 @@ def check_method(method: str, arguments: Mapping[str, Any], scopes: Sequence[str
     """Refuse unknown methods and arguments, and what the token may not do."""
     if method not in METHODS:
         raise Refused("unknown_method")
-    needed, known = METHODS[method]
+    needed, known = METHODS[method]["scopes"], METHODS[method]["arguments"]
     if needed and not set(needed) & set(scopes):
         raise Refused("missing_scope", needed=needed[0], provided=",".join(scopes))
-    if unknown := set(arguments) - known:
+    if unknown := set(arguments).difference(known):
         raise Refused("invalid_arguments", unknown=",".join(sorted(unknown)))
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from html import escape
+from itertools import chain
 from typing import Any
 
 from tests.fakes.slack_blocks import Chunks, check, check_blocks, check_message, read
@@ -20,6 +21,7 @@ from tests.fakes.slack_rules import (
 
 BOT_ID = "B0000000B"
 OPEN, OVER = "in_progress", "completed"
+KEPT = ("blocks", "metadata")  # of a message, beside its text
 STREAM_BYTES = (
     10_600  # of text and titles in a stream with tasks and words, as people have measured
 )
@@ -54,19 +56,18 @@ class Messages:
     @property
     def shown(self) -> list[str]:
         """What each of the bot's own messages shows now."""
-        return [
-            show(message)
-            for channel in self.messages.values()
-            for message in channel
-            if is_own(message)
-        ]
+        return list(map(show, self.own))
+
+    @property
+    def own(self) -> list[JSON]:
+        """The bot's messages, channel by channel."""
+        return list(filter(is_own, chain(*self.messages.values())))
 
     def expire(self) -> None:
         """Slack ends a stream after some minutes, whatever is still to come."""
-        for channel in self.messages.values():
-            for message in channel:
-                if message.get("streaming_state"):
-                    message["streaming_state"] = OVER
+        for message in self.own:
+            if message.get("streaming_state"):
+                message["streaming_state"] = OVER
 
     def delete(self, text: str) -> None:
         """Somebody deletes the bot's messages that show this."""
@@ -111,14 +112,14 @@ class Messages:
         words = self._words(arguments, {})
         message = self.write(channel, text=words, thread_ts=thread, streaming_state=OPEN)
         self._take(message, arguments)
-        return {"ok": True, "channel": channel, "ts": message["ts"]}
+        return done(channel, message["ts"])
 
     def _chat_appendStream(self, arguments: JSON) -> JSON:
         channel, message = self._stream(arguments)
         if not (arguments.get("markdown_text") or arguments.get("chunks")):
             raise Refused("markdown_text_or_chunks_required")
         self._take(message, arguments)
-        return {"ok": True, "channel": channel, "ts": message["ts"]}
+        return done(channel, message["ts"])
 
     def _chat_stopStream(self, arguments: JSON) -> JSON:
         channel, message = self._stream(arguments)
@@ -126,10 +127,8 @@ class Messages:
         check_metadata(arguments.get("metadata"))
         self._take(message, arguments)
         message["streaming_state"] = OVER
-        message.update(
-            {name: arguments[name] for name in ("blocks", "metadata") if name in arguments}
-        )
-        return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
+        message |= {name: arguments[name] for name in KEPT if name in arguments}
+        return done(channel, message["ts"], message=message)
 
     def _chat_update(self, arguments: JSON) -> JSON:
         channel, message = self._found(arguments)
@@ -147,23 +146,15 @@ class Messages:
         message["text"] = arguments.get("markdown_text") or arguments.get("text", "")
         message.pop("blocks", None)
         message.pop("tasks", None)
-        message.update(
-            {name: arguments[name] for name in ("blocks", "metadata") if name in arguments}
-        )
-        return {
-            "ok": True,
-            "channel": channel,
-            "ts": message["ts"],
-            "text": message["text"],
-            "message": message,
-        }
+        message |= {name: arguments[name] for name in KEPT if name in arguments}
+        return done(channel, message["ts"], text=message["text"], message=message)
 
     def _chat_delete(self, arguments: JSON) -> JSON:
         channel, message = self._found(arguments)
         if not is_own(message) or message.get("streaming_state") == OPEN:
             raise Refused("cant_delete_message")
         self.messages[channel].remove(message)
-        return {"ok": True, "channel": channel, "ts": message["ts"]}
+        return done(channel, message["ts"])
 
     def _stream(self, arguments: JSON) -> tuple[str, JSON]:
         channel, message = self._found(arguments)
@@ -240,6 +231,11 @@ class Messages:
         if not isinstance(channel, str) or channel not in self.messages:
             raise Refused("channel_not_found")
         return channel
+
+
+def done(channel: str, ts: object, **more: Any) -> JSON:
+    """The answer where it was done."""
+    return {"ok": True, "channel": channel, "ts": ts, **more}
 
 
 def is_own(message: JSON) -> bool:

@@ -14,7 +14,7 @@ import yaml
 from tests.fakes.slack_blocks import check_message
 from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, TEAM, USER
 from tests.fakes.slack_rules import JSON, Refused, check_prompts, page
-from tests.fakes.slack_streams import BOT_ID, Messages, show
+from tests.fakes.slack_streams import BOT_ID, KEPT, Messages, done, show
 from tests.fakes.slack_views import Views
 
 MANIFEST = Path(__file__).parents[2] / "slack_manifest.yaml"
@@ -79,13 +79,8 @@ class Workspace(Messages, Views):
     ) -> None:
         """Somebody in the workspace."""
         profile = {"display_name": name, "real_name": f"{name} Real"}
-        self.users[user] = {
-            "id": user,
-            "name": name.lower(),
-            "locale": locale,
-            "tz": zone,
-            "profile": profile,
-        }
+        named = {"id": user, "name": name.lower(), "profile": profile}
+        self.users[user] = {**named, "locale": locale, "tz": zone}
 
     def add_direct(self, user: str, channel: str) -> None:
         """Give somebody a 1:1 with the bot of their own."""
@@ -168,17 +163,12 @@ class Workspace(Messages, Views):
         thread = arguments.get("thread_ts")
         if thread and thread not in self._threads(channel):
             raise Refused("thread_not_found")
-        fields = {
-            name: arguments[name]
-            for name in ("thread_ts", "metadata", "blocks")
-            if arguments.get(name)
-        }
-        message = self.write(
-            channel, text=arguments.get("markdown_text") or arguments.get("text", ""), **fields
-        )
+        fields = {name: arguments[name] for name in ("thread_ts", *KEPT) if arguments.get(name)}
+        text = arguments.get("markdown_text") or arguments.get("text", "")
+        message = self.write(channel, text=text, **fields)
         self.posted.append(arguments)
         self.answers.append(show(message))
-        return {"ok": True, "channel": channel, "ts": message["ts"], "message": message}
+        return done(channel, message["ts"], message=message)
 
     def _chat_postEphemeral(self, arguments: JSON) -> JSON:
         self.place(arguments.get("channel"))
@@ -197,12 +187,10 @@ class Workspace(Messages, Views):
         if place[1] not in self._threads(place[0]):
             raise Refused("thread_not_found")
         self.sessions[place] = arguments["status"]
-        warning = (
-            {}
-            if self.is_subscribed
-            else {"warning": "missing_agent_session_stopped_event_subscription"}
-        )
-        return {"ok": True, "status": arguments["status"], **warning}
+        answer = {"ok": True, "status": arguments["status"]}
+        if not self.is_subscribed:
+            answer["warning"] = "missing_agent_session_stopped_event_subscription"
+        return answer
 
     def _conversations_open(self, arguments: JSON) -> JSON:
         if arguments.get("users") not in self.users:

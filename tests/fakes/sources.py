@@ -1,22 +1,27 @@
 """What the stand-ins for services on the web share: a server on loopback that can fail in every way
 a server can.
 
-async with serve_source(EcbFake()) as fake:
+with EcbFake().served() as fake:
     fake.fail("stalled", times=1)
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar
-from urllib.parse import parse_qsl, unquote
+from typing import ClassVar, Literal, Self
+
+from aiohttp import web
+
+from tests.fakes.serving import serving
 
 JSON = "application/json; charset=utf-8"
 HTML = "text/html; charset=utf-8"
-DRIP_S = 0.2  # between two bytes
+DRIP_S = 0.1  # between two bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +35,99 @@ class SourceAnswer:
     way: Literal["whole", "dripping", "stalled", "closed", "cut"] = "whole"
 
 
-FAILURES = {
-    "rate_limit": SourceAnswer(429, b"Too Many Requests", HTML),
-    "not_found": SourceAnswer(404, b"<html>Not Found</html>", HTML),
-    "forbidden": SourceAnswer(403, b"<html>Forbidden</html>", HTML),
-    "error": SourceAnswer(500, b"<html>Internal Server Error at /srv/secret</html>", HTML),
-    "bad_gateway": SourceAnswer(502, b"<html>Bad Gateway</html>", HTML),
-    "unavailable": SourceAnswer(503, b"<html>Service Unavailable</html>", HTML),
-    "gateway_timeout": SourceAnswer(504, b"<html>Gateway Timeout</html>", HTML),
+NOT_FOUND = SourceAnswer(404, b"<html>Not Found</html>", HTML)
+ANSWERS = {
     "redirect": SourceAnswer(302, location="/elsewhere"),
-    "page": SourceAnswer(200, b"<html>Maintenance</html>", HTML),
+    "not_json": SourceAnswer(200, b"<html>Maintenance</html>", HTML),
+    "no_object": SourceAnswer(200, b'"text"'),
+    "wrong_shape": SourceAnswer(200, b'{"results": 1, "web": {"results": "x"}}'),
     "empty_body": SourceAnswer(),
-    "huge": SourceAnswer(200, b" " * (2 * 1024 * 1024)),
+    "huge": SourceAnswer(200, b" " * (9 * 1024 * 1024)),
     "closed": SourceAnswer(way="closed"),
     "cut": SourceAnswer(200, b"{" * 1000, way="cut"),
     "stalled": SourceAnswer(way="stalled"),
     "dripping": SourceAnswer(200, b" " * 1000, way="dripping"),
 }
+# Those that each tool meets.
+FAILURES = (
+    *("status 429", "status 500", "redirect", "stalled", "dripping", "closed"),
+    *("huge", "not_json", "no_object", "wrong_shape"),
+)
+
+
+class Failing(ABC):
+    """A server; what goes wrong, for so many requests or for good, is nothing by default.
+
+    Attributes:
+        base_url: what the service's setting must be.
+        answers: the ways to fail, by name.
+    """
+
+    answers: ClassVar[Mapping[str, SourceAnswer]] = ANSWERS
+
+    def __init__(self) -> None:
+        self.base_url = ""
+        self._failures: deque[SourceAnswer] = deque()
+        self._lasting: SourceAnswer | None = None
+        self._recoveries = 0
+
+    @abstractmethod
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request."""
+
+    def fail(self, failure: str, times: int = 0) -> None:
+        """Fail so many times, or, after those, for good; ``failure`` is a key of ``answers``, or
+        any status."""
+        if failure.startswith("status "):
+            status = int(failure.removeprefix("status "))
+            self.replay(SourceAnswer(status, b'{"error": "sk-secret"}'), times)
+        else:
+            self.replay(self.answers[failure], times)
+
+    def replay(self, answer: SourceAnswer, times: int = 0) -> None:
+        """Give this answer so many times, or, after those, to every request."""
+        self._failures.extend([answer] * times)
+        self._lasting = None if times else answer
+
+    def recover(self) -> None:
+        """Fail no longer, and hang up on who still waits."""
+        self._failures.clear()
+        self._lasting = None
+        self._recoveries += 1
+
+    async def failed(self, request: web.Request) -> web.StreamResponse | None:
+        """The failure that is due; None where all is well."""
+        failure = self._failures.popleft() if self._failures else self._lasting
+        return await self.send(request, failure) if failure else None
+
+    async def send(self, request: web.Request, answer: SourceAnswer) -> web.StreamResponse:
+        """Send an answer in its way."""
+        recoveries = self._recoveries
+        # it recovers in another thread
+        while answer.way == "stalled" and recoveries == self._recoveries:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        headers = {"Content-Type": answer.content_type}
+        if answer.location:
+            headers["Location"] = answer.location
+        response = web.StreamResponse(status=answer.status, headers=headers)
+        response.content_length = len(answer.body) + (answer.way == "cut")
+        if answer.way not in ("stalled", "closed"):
+            await response.prepare(request)
+            step = 1 if answer.way == "dripping" else len(answer.body) or 1
+            for start in range(0, len(answer.body), step):
+                await response.write(answer.body[start : start + step])
+                await asyncio.sleep(DRIP_S if answer.way == "dripping" else 0)
+        if answer.way != "whole" and request.transport is not None:
+            request.transport.close()
+        return response
+
+    @contextmanager
+    def served(self) -> Iterator[Self]:
+        """The service on a free port, in a thread of its own."""
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", self.handle)
+        with serving(application) as self.base_url:
+            yield self
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,112 +142,27 @@ class SourceRequest:
     headers: dict[str, str]
 
 
-class SourceFake:
-    """A server; a subclass answers in its service's way.
+class SourceFake(Failing):
+    """A server that is only read from.
 
     Attributes:
-        base_url: what the service's setting must be.
         requests: all that came in, in order.
-        failures: the ways to fail, by name.
     """
 
-    failures: ClassVar[Mapping[str, SourceAnswer]] = FAILURES
-
     def __init__(self) -> None:
-        self.base_url = ""
+        super().__init__()
         self.requests: list[SourceRequest] = []
-        self._failures: list[SourceAnswer] = []
-        self._lasting: SourceAnswer | None = None
-        self._conversations: set[asyncio.Task[None]] = set()
 
+    @abstractmethod
     def answer(self, request: SourceRequest) -> SourceAnswer:
         """What the service answers when it works."""
-        raise NotImplementedError
 
-    def fail(self, failure: str, times: int = 0) -> None:
-        """Fail so many times, or, after those, for good; ``failure`` is a key of ``failures``."""
-        self.replay(self.failures[failure], times)
-
-    def replay(self, answer: SourceAnswer, times: int = 0) -> None:
-        """Give this answer so many times, or, after those, to every request."""
-        self._failures += [answer] * times
-        self._lasting = None if times else answer
-
-    def recover(self) -> None:
-        """Fail no longer."""
-        self._failures, self._lasting = [], None
-
-    async def converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request and close."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._conversations.add(task)
-        try:
-            await _send(writer, self._respond(await reader.readuntil(b"\r\n\r\n")))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass  # the client went away, as it may
-        except asyncio.CancelledError:
-            pass  # the fake ends while an answer is stalled
-        finally:
-            self._conversations.discard(task)
-            writer.close()
-
-    async def hang_up(self) -> None:
-        """End what still stalls or drips."""
-        for task in (tasks := list(self._conversations)):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    def _respond(self, head: bytes) -> SourceAnswer:
-        request_line, *lines = head.decode("ascii").split("\r\n")
-        method, target, _ = request_line.split(" ")
-        path, _, query = target.partition("?")
-        headers = {
-            name.lower(): value
-            for name, _, value in (line.partition(": ") for line in lines if line)
-        }
-        params = dict(parse_qsl(query, keep_blank_values=True))
-        request = SourceRequest(method, target, unquote(path), params, headers)
-        self.requests.append(request)
-        if failure := self._failures.pop(0) if self._failures else self._lasting:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        query = dict(request.query)
+        asked = SourceRequest(request.method, request.raw_path, request.path, query, headers)
+        self.requests.append(asked)
+        if failure := await self.failed(request):
             return failure
-        return (
-            self.answer(request)
-            if method == "GET"
-            else SourceAnswer(405, b"Method Not Allowed", HTML)
-        )
-
-
-FakeT = TypeVar("FakeT", bound=SourceFake)
-
-
-@asynccontextmanager
-async def serve_source(fake: FakeT) -> AsyncIterator[FakeT]:
-    """The fake on a free port of loopback."""
-    server = await asyncio.start_server(fake.converse, "127.0.0.1", 0)
-    fake.base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    async with server:
-        yield fake
-        await fake.hang_up()
-
-
-async def _send(writer: asyncio.StreamWriter, answer: SourceAnswer) -> None:
-    if answer.way == "closed":
-        return
-    if answer.way == "stalled":
-        await asyncio.Event().wait()
-    lines = [
-        f"HTTP/1.1 {answer.status} Fake",
-        f"Content-Type: {answer.content_type}",
-        f"Content-Length: {len(answer.body) + (answer.way == 'cut')}",
-        "Connection: close",
-        *([f"Location: {answer.location}"] if answer.location else []),
-    ]
-    writer.write("\r\n".join([*lines, "", ""]).encode())
-    step = 1 if answer.way == "dripping" else len(answer.body) or 1
-    for start in range(0, len(answer.body), step):
-        writer.write(answer.body[start : start + step])
-        await writer.drain()
-        if answer.way == "dripping":
-            await asyncio.sleep(DRIP_S)
-    await writer.drain()
+        refused = SourceAnswer(405, b"Method Not Allowed", HTML)
+        return await self.send(request, self.answer(asked) if asked.method == "GET" else refused)

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any, Literal, Self
 
 import msgspec
@@ -25,6 +26,8 @@ class Outgoing:
 
     Attributes:
         end: ``cut`` drops the connection after the pieces, ``stalled`` keeps it open and silent.
+        gate: nothing goes out before it is set.
+        after_s: how long the model thinks first, and ``pace_s`` before each piece.
     """
 
     pieces: tuple[bytes, ...] = ()
@@ -32,16 +35,24 @@ class Outgoing:
     status: int = 200
     content_type: str = "text/event-stream"
     headers: Mapping[str, str] = field(default_factory=dict)
+    gate: Event | None = None
+    after_s: float = 0.0
+    pace_s: float = 0.0
 
 
 async def send(request: web.Request, outgoing: Outgoing) -> web.StreamResponse:
     """Send it, each piece by itself; one that stalls from the start says nothing at all."""
+    await asyncio.sleep(outgoing.after_s)
+    # it is set in another thread
+    while outgoing.gate and not outgoing.gate.is_set():  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
     if outgoing.end == "stalled" and not outgoing.pieces:
         await asyncio.Event().wait()
     headers = {"content-type": outgoing.content_type, **outgoing.headers}
     response = web.StreamResponse(status=outgoing.status, headers=headers)
     await response.prepare(request)
     for piece in outgoing.pieces:
+        await asyncio.sleep(outgoing.pace_s)
         await response.write(piece)
     if outgoing.end == "stalled":
         await asyncio.Event().wait()

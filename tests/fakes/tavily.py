@@ -5,17 +5,15 @@ Built from its documentation: https://docs.tavily.com/documentation/api-referenc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from aiohttp import web
 
-from tests.fakes.failures import Failing
-from tests.fakes.serving import serving
+from tests.fakes.names import NAMES
+from tests.fakes.sources import Failing
 
 KEY = "tvly-sk-secret-tavily"
-KNOWN = {"query", "max_results", "search_depth", "topic", "include_answer"}
+KNOWN = set(NAMES["tavily"]["request"])
 MAX_QUERY = 400  # characters
 MAX_COUNT = 20
 
@@ -24,19 +22,19 @@ class TavilyFake(Failing):
     """The service.
 
     Attributes:
-        base_url: what TAVILY_BASE_URL must be.
         requests: the bodies of all requests.
         results: what is found.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.base_url = ""
         self.requests: list[dict[str, Any]] = []
         self.results: list[dict[str, Any]] = []
 
-    async def search(self, request: web.Request) -> web.StreamResponse:
-        """POST /search."""
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Answer a search."""
+        if (request.method, request.path) != ("POST", "/search"):
+            return web.Response(status=404)
         body = await request.json()
         self.requests.append(body)
         if failure := await self.failed(request):
@@ -55,13 +53,3 @@ class TavilyFake(Failing):
 
 def _error(status: int, text: str) -> web.Response:
     return web.json_response({"detail": {"error": text}}, status=status)
-
-
-@contextmanager
-def tavily_fake() -> Iterator[TavilyFake]:
-    """A running fake."""
-    fake = TavilyFake()
-    application = web.Application()
-    application.router.add_post("/search", fake.search)
-    with serving(application) as fake.base_url:
-        yield fake

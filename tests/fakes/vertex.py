@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from aiohttp import web
 
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, failure
 from tests.fakes.gemini_caches import CachedContents
+from tests.fakes.gemini_rules import Refused
 from tests.fakes.serving import serving
 
 PROJECT = "test-project"
@@ -31,12 +31,11 @@ class VertexFake(GeminiFake):
         super().__init__()
         self.caches = CachedContents(f"{PLACE}/", f"{PLACE}/{PUBLISHED}", missing=404)
 
-    def _unsigned(self, headers: Mapping[str, str]) -> Answer | None:
+    def check_key(self, headers: Mapping[str, str]) -> None:
         if headers.get("Authorization") != f"Bearer {TOKEN}":
-            return failure(401, "Request had invalid authentication credentials.")
+            raise Refused("Request had invalid authentication credentials.", 401)
         if "x-goog-api-key" in headers:
-            return failure(400, "Please use only one way to sign in.")
-        return None
+            raise Refused("Please use only one way to sign in.")
 
 
 @contextmanager

@@ -16,31 +16,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from tests.fakes.sources import FAILURES, HTML, SourceAnswer, SourceFake, SourceRequest
+from tests.fakes.names import NAMES
+from tests.fakes.sources import HTML, NOT_FOUND, SourceAnswer, SourceFake, SourceRequest
 
-KNOWN = {
-    *(
-        "action",
-        "format",
-        "formatversion",
-        "generator",
-        "gsrsearch",
-        "gsrnamespace",
-        "gsrlimit",
-        "pageids",
-    ),
-    *(
-        "prop",
-        "explaintext",
-        "exsectionformat",
-        "exchars",
-        "exintro",
-        "exlimit",
-        "inprop",
-        "ppprop",
-        "rvprop",
-    ),
-}
+KNOWN = set(NAMES["wikipedia"]["query"])
 PROPERTIES = {"extracts", "description", "info", "pageprops", "revisions"}
 RANGES = {"exchars": (1, 1200), "exlimit": (1, 20), "gsrlimit": (1, 500)}
 UNDESCRIPTIVE = ("python-", "httpx", "curl", "Mozilla")
@@ -74,7 +53,7 @@ class WikipediaFake(SourceFake):
         if not agent or agent.startswith(UNDESCRIPTIVE):
             return SourceAnswer(403, b"Please set a user-agent and respect our robot policy", HTML)
         if urlsplit(request.path).path != "/w/api.php":
-            return FAILURES["not_found"]
+            return NOT_FOUND
         if code := _complaint(request.params):
             return error(code)
         language = request.headers["host"].partition(".")[0]

@@ -5,22 +5,19 @@ newest posts as RSS 2.0, and with ``?s=words`` those that have all the words. As
 sends ``/feed`` and ``/?feed=rss2`` to that address. The form is that of
 https://github.com/WordPress/wordpress-develop/blob/trunk/src/wp-includes/feed-rss2.php.
 
-with wordpress_fake("Global Voices") as fake:
+with WordPressFake("Global Voices").served() as fake:
     fake.post("A title", "https://…")
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from html import escape
 
 from aiohttp import web
 
-from tests.fakes.failures import Failing
-from tests.fakes.serving import serving
+from tests.fakes.sources import Failing
 
 NAMESPACES = (
     'xmlns:content="http://purl.org/rss/1.0/modules/content/" '
@@ -35,14 +32,12 @@ class WordPressFake(Failing):
     """The server.
 
     Attributes:
-        base_url: its address.
         requests: paths with queries, decoded, in order.
         body: sent instead of the feed, where it is not empty.
     """
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self.base_url = ""
         self.requests: list[str] = []
         self.body = b""
         self._name = name
@@ -83,16 +78,6 @@ class WordPressFake(Failing):
             "<link>https://news.example</link><description></description><language>en-US</language>"
             f"<generator>https://wordpress.org/?v=6.9</generator>{''.join(items)}</channel></rss>"
         )
-
-
-@contextmanager
-def wordpress_fake(name: str) -> Iterator[WordPressFake]:
-    """A running fake on a free port of this machine."""
-    fake = WordPressFake(name)
-    application = web.Application()
-    application.router.add_get("/{path:.*}", fake.handle)
-    with serving(application) as fake.base_url:
-        yield fake
 
 
 def _item(title: str, link: str, summary: str, at: datetime) -> str:

@@ -1,7 +1,7 @@
 """A stand-in for wttr.in on loopback: gives its answers, refuses what it refuses, and fails in the
 ways it fails.
 
-async with wttr_fake() as fake:
+with WttrFake().served() as fake:
     fake.place("東京", temp=21)
     fake.fail("quota")
 """
@@ -9,13 +9,9 @@ async with wttr_fake() as fake:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any
 
-from anyio.from_thread import start_blocking_portal
-
-from tests.fakes.sources import FAILURES, SourceAnswer, SourceFake, SourceRequest, serve_source
+from tests.fakes.sources import ANSWERS, SourceAnswer, SourceFake, SourceRequest
 from tests.fakes.wttr_bodies import KNOWN, Weather, report
 
 TEXT = "text/plain; charset=utf-8"
@@ -38,8 +34,6 @@ OWN_FAILURES = {
     "rate_limit": SourceAnswer(
         429, b"Not so fast! Number of queries per min is limited to 300", TEXT
     ),
-    "redirect": SourceAnswer(302, content_type=JSON, location="/elsewhere?format=j1"),
-    "not_json": SourceAnswer(200, b"<html>Weather report</html>", HTML),
 }
 
 # A first path component the server takes for a language or a view: then it reports its caller's own
@@ -51,7 +45,7 @@ BERLIN = Weather("Berlin", "Berlin", "Germany")
 class WttrFake(SourceFake):
     """The server; ``base_url`` is what WTTR_BASE_URL must be."""
 
-    failures = FAILURES | OWN_FAILURES
+    answers = ANSWERS | OWN_FAILURES
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,18 +75,3 @@ class WttrFake(SourceFake):
 def place_of(request: SourceRequest) -> str:
     """The place that a request is for, as the server reads it."""
     return request.path.strip("/").replace("+", " ").removeprefix("~")
-
-
-def wttr_fake() -> AbstractAsyncContextManager[WttrFake]:
-    """A running fake on a free port of loopback."""
-    return serve_source(WttrFake())
-
-
-@contextmanager
-def wttr_fake_in_thread() -> Iterator[WttrFake]:
-    """The same for a test that is no coroutine."""
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(wttr_fake()) as fake,
-    ):
-        yield fake

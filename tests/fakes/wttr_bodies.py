@@ -34,13 +34,12 @@ class Weather:
     rain: int | Sequence[int] = 10
     snow: int = 0
     observed: datetime | None = None  # local time of the place, without a zone
-    wrapped: bool = False  # under "data", as the server did in March 2026
 
 
 def report(weather: Weather, lang: str = "") -> dict[str, Any]:
     """The answer for one place; ``lang`` adds the fields of that language."""
     observed = weather.observed or datetime.now(UTC).replace(tzinfo=None)
-    body = {
+    return {
         "current_condition": [_now(weather, observed, lang)],
         "nearest_area": [
             {
@@ -56,7 +55,6 @@ def report(weather: Weather, lang: str = "") -> dict[str, Any]:
         "request": [{"query": "Lat 35.69 and Lon 139.69", "type": "LatLon"}],
         "weather": [_day(weather, observed + timedelta(days=ahead), lang) for ahead in range(3)],
     }
-    return {"data": body} if weather.wrapped else body
 
 
 def _now(weather: Weather, observed: datetime, lang: str) -> dict[str, Any]:

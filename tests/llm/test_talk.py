@@ -14,7 +14,7 @@ from bot.providers.json_mode.response import MARKS
 from bot.telemetry import Metrics
 from tests.bot.pipeline.tool_rounds import Diary
 from tests.bot.providers.asking import user
-from tests.fakes.wttr import wttr_fake
+from tests.fakes.wttr import WttrFake
 from tests.llm.asking import PATIENCE_S, asked_at
 from tests.toolset.contexts import http_client, only_wttr
 from toolset.tool import ValidatedTool, read_schemas
@@ -33,15 +33,16 @@ async def talk(provider: Provider, question: str, choice: ToolChoice = AUTO) -> 
     is an apology."""
     place = TurnContext("console:test", "", "en", "Asia/Tokyo", Diary({}), tool_choice=choice)
     turn = Turn("turn_1", place, [], [user(question)], Diary({}), time.monotonic() + PATIENCE_S)
-    async with wttr_fake() as wttr, http_client() as http:
+    with WttrFake().served() as wttr:
         wttr.place("Kyoto", temp=21)
-        weather = GetWeather.create(http, only_wttr(wttr))
-        tools = ToolMap([ValidatedTool(weather, *read_schemas("get_weather"))])
-        try:
-            await Agent(provider, tools, PERSONA, Metrics(), max_tool_turns=2).run(turn)
-        except TurnFailed as failed:
-            if failed.apology != "malformed":
-                raise
+        async with http_client() as http:
+            weather = GetWeather.create(http, only_wttr(wttr))
+            tools = ToolMap([ValidatedTool(weather, *read_schemas("get_weather"))])
+            try:
+                await Agent(provider, tools, PERSONA, Metrics(), max_tool_turns=2).run(turn)
+            except TurnFailed as failed:
+                if failed.apology != "malformed":
+                    raise
     return turn
 
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
+from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 from tests.toolset.contexts import UsesInMemory, context, http_client
 from tests.toolset.images.pictures import opened, picture
 from toolset.create_image import (
@@ -51,7 +51,7 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
 @pytest.fixture
 def fake() -> Iterator[GeminiFake]:
     """The service."""
-    with gemini_fake_in_thread() as fake:
+    with gemini_fake() as fake:
         yield fake
 
 

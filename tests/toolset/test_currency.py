@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.fakes.ecb import DAILY, HISTORY, EcbFake
-from tests.fakes.sources import SourceAnswer, serve_source
+from tests.fakes.sources import SourceAnswer
 from tests.toolset.contexts import context, http_client
 from tests.toolset.contexts import error_of as refusal
 from tests.toolset.contexts import response_of as convert
@@ -25,7 +25,7 @@ SOURCE = "European Central Bank, euro foreign exchange reference rates"
 @pytest.fixture
 async def bank() -> AsyncIterator[EcbFake]:
     """The bank's server."""
-    async with serve_source(EcbFake()) as fake:
+    with EcbFake().served() as fake:
         yield fake
 
 
@@ -154,8 +154,8 @@ async def test_an_amount_is_a_reasonable_number(currency: ValidatedTool, amount:
 @pytest.mark.parametrize(
     ("failure", "text"),
     [
-        ("rate_limit", "API error: status 429"),
-        ("page", "API request failed: the answer has no exchange rates"),
+        ("status 429", "API error: status 429"),
+        ("not_json", "API request failed: the answer has no exchange rates"),
         ("empty_body", "API request failed: the answer is not a list of exchange rates"),
     ],
 )

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.failures import FAILURES
-from tests.fakes.wordpress import AT, WordPressFake, wordpress_fake
+from tests.fakes.sources import FAILURES
+from tests.fakes.wordpress import AT, WordPressFake
 from tests.toolset.contexts import context, http_client
 from toolset.news import TIMEOUT_S, GetNews, NewsConfig
 from toolset.rss.feed import SIZE_CAP
@@ -20,14 +20,14 @@ from toolset.web.source import Source
 @pytest.fixture
 def english() -> Iterator[WordPressFake]:
     """The English site."""
-    with wordpress_fake("Global Voices") as fake:
+    with WordPressFake("Global Voices").served() as fake:
         yield fake
 
 
 @pytest.fixture
 def japanese() -> Iterator[WordPressFake]:
     """The Japanese site."""
-    with wordpress_fake("グローバル・ボイス") as fake:
+    with WordPressFake("グローバル・ボイス").served() as fake:
         yield fake
 
 
@@ -146,7 +146,7 @@ async def test_a_failure_is_told_and_not_remembered(
     assert outcome.is_error
     assert english.base_url not in str(outcome.response)
     assert "failed unexpectedly" not in str(outcome.response)
-    english.fail(failure, times=0)
+    english.recover()
     assert await news(get_news, topic="new") == {"headlines": []}
 
 

@@ -12,9 +12,9 @@ import pytest
 from pydantic import SecretStr
 
 from tests.fakes import brave, tavily
-from tests.fakes.brave import BraveFake, brave_fake
-from tests.fakes.failures import FAILURES
-from tests.fakes.tavily import TavilyFake, tavily_fake
+from tests.fakes.brave import BraveFake
+from tests.fakes.sources import FAILURES
+from tests.fakes.tavily import TavilyFake
 from tests.toolset.contexts import UsesInMemory, context, http_client
 from toolset.tool import USED_UP, ToolOutcome, ValidatedTool, read_schemas
 from toolset.web_search import WebSearch, WebSearchConfig
@@ -31,10 +31,10 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
         yield http
 
 
-@pytest.fixture(params=[brave_fake, tavily_fake], ids=["brave", "tavily"])
+@pytest.fixture(params=[BraveFake, TavilyFake], ids=["brave", "tavily"])
 def fake(request: pytest.FixtureRequest) -> Iterator[Fake]:
     """Each provider."""
-    with request.param() as fake:
+    with request.param().served() as fake:
         yield fake
 
 
@@ -195,7 +195,7 @@ async def test_the_key_is_never_told_or_logged(
 
 async def test_japanese_questions_get_japanese_pages(http: httpx.AsyncClient) -> None:
     """Brave wants to know the country, and has its own code for the language."""
-    with brave_fake() as fake:
+    with BraveFake().served() as fake:
         tool = offered(http, fake)
         for locale in ("ja-JP", "en", "de", ""):
             assert not (await tool.call({"query": "autumn"}, context(locale=locale))).is_error
@@ -206,7 +206,7 @@ async def test_japanese_questions_get_japanese_pages(http: httpx.AsyncClient) ->
 async def test_it_is_offered_only_with_a_key(http: httpx.AsyncClient) -> None:
     """With both, Brave searches."""
     assert WebSearch.create(http, WebSearchConfig()) is None
-    with brave_fake() as fake, tavily_fake() as other:
+    with BraveFake().served() as fake, TavilyFake().served() as other:
         both = WebSearchConfig(
             brave_base_url=fake.base_url,
             brave_api_key=SecretStr(brave.KEY),

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from pydantic import ValidationError
 
-from tests.fakes.sources import SourceAnswer, serve_source
+from tests.fakes.sources import SourceAnswer
 from tests.fakes.wikipedia import WikipediaFake, error
 from tests.toolset.contexts import context, error_of, http_client, response_of
 from toolset.tool import ValidatedTool, read_schemas
@@ -27,7 +27,7 @@ MANY_HOSTS = (
 @pytest.fixture
 async def wiki() -> AsyncIterator[WikipediaFake]:
     """Wikipedia with a few articles."""
-    async with serve_source(WikipediaFake()) as fake:
+    with WikipediaFake().served() as fake:
         fake.page("en", "Mount Fuji", "Mount Fuji is a volcano.", description="Volcano in Japan")
         fake.page("en", "Fujifilm", "Fujifilm makes films, named after Mount Fuji.")
         fake.page("ja", "富士山", "富士山は日本の山である。", description="日本の山")
@@ -244,8 +244,8 @@ def test_a_contact_fits_into_a_header(contact: str) -> None:
 @pytest.mark.parametrize(
     ("failure", "text"),
     [
-        ("rate_limit", "API error: status 429"),
-        ("page", "API request failed: the answer is not JSON"),
+        ("status 429", "API error: status 429"),
+        ("not_json", "API request failed: the answer is not JSON"),
     ],
 )
 async def test_a_failure_is_told_and_not_remembered(

@@ -11,14 +11,15 @@ import pytest
 from bot.cli.add_api import DOCUMENT_CAP, write_api
 from bot.errors import BadInput
 from tests.bot.command_line import Call
-from tests.fakes.pets import TOKEN, PetsFake, pets_fake
+from tests.fakes.pets import TOKEN, PetsFake
+from tests.fakes.sources import SourceAnswer
 
 pytestmark = pytest.mark.usefixtures("restored_logging")
 
 
 @pytest.fixture
 def pets() -> Iterator[PetsFake]:
-    with pets_fake() as fake:
+    with PetsFake().served() as fake:
         yield fake
 
 
@@ -185,7 +186,7 @@ def test_a_file_that_is_no_document_is_one_line(body: bytes, reason: str, tmp_pa
 
 def test_a_document_that_cannot_be_read_is_one_line(pets: PetsFake, tmp_path: Path) -> None:
     """A status, nobody there, no address, no file, too much."""
-    pets.say(b" " * (DOCUMENT_CAP + 1))
+    pets.replay(SourceAnswer(200, b" " * (DOCUMENT_CAP + 1)))
     (tmp_path / "large").write_bytes(b" " * (DOCUMENT_CAP + 1))
     for source, reason in [
         (f"{pets.base_url}/v1/large", r"is larger than 16 MiB"),

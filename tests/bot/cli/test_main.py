@@ -15,9 +15,9 @@ import pytest
 from bot.cli.new_tool import write_tool
 from tests.bot.command_line import Call
 from tests.fakes import line_events
-from tests.fakes.gemini import gemini_fake_in_thread
+from tests.fakes.gemini import gemini_fake
 from tests.fakes.line import line_fake
-from tests.fakes.wttr import WttrFake, wttr_fake_in_thread
+from tests.fakes.wttr import WttrFake
 from tests.process.kaiwa_process import ENTRY
 from tests.project import ROOT, environment
 from tests.toolset.names import ALWAYS_ON
@@ -41,7 +41,7 @@ HEAVY = {"aiohttp", "bot.app", "google.genai", "httpx", "pydantic", "redis", "st
 @pytest.fixture
 def wttr(monkeypatch: pytest.MonkeyPatch) -> Iterator[WttrFake]:
     """The weather service, in a thread of its own because commands have loops of their own."""
-    with wttr_fake_in_thread() as fake:
+    with WttrFake().served() as fake:
         monkeypatch.setenv("WTTR_BASE_URL", fake.base_url)
         yield fake
 
@@ -251,7 +251,7 @@ def test_a_pipe_gets_the_answers_and_nothing_else(call: Call, tmp_path: Path) ->
 
 def test_a_pipe_whose_last_message_has_no_answer_fails(call: Call) -> None:
     """A script can tell; the apology, its cause and its fix are beside the answers."""
-    with gemini_fake_in_thread() as gemini:
+    with gemini_fake() as gemini:
         code, out, err = call(
             "chat",
             typed="hello\n",

@@ -270,7 +270,7 @@ async def test_a_key_is_tried_without_generating_anything(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If it works, its model is named; if it is refused, its variable is, and the key is not."""
-    async with gemini_fake() as gemini:
+    with gemini_fake() as gemini:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
         ours = settings.model_copy(update={"gemini_api_key": SecretStr(KEY)})
         model = await found(ours, "model")
@@ -288,7 +288,7 @@ async def test_the_image_model_is_checked(
 ) -> None:
     """A name that does not exist would be seen by people alone."""
     monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    async with gemini_fake() as gemini:
+    with gemini_fake() as gemini:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
         settings = settings.model_copy(update={"gemini_api_key": SecretStr(KEY)})
         monkeypatch.setenv("IMAGE_MODEL", "gemini-3.1-flash-image")
@@ -305,7 +305,7 @@ async def test_every_fallback_is_checked(
 ) -> None:
     """What stands in for a model must work before it is needed; one that does not hides no
     other."""
-    async with gemini_fake() as gemini:
+    with gemini_fake() as gemini:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", gemini.base_url)
         ours = settings.model_copy(
             update={

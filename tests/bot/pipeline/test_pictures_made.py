@@ -21,7 +21,7 @@ from bot.store.keys import kv_key
 from bot.transcript import Author, Media, Message, Text, ToolCall
 from tests.bot.harness import UTC, WRITTEN_AT, Harness
 from tests.bot.pipeline.test_sent_files import PICTURES, Drive
-from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
+from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 from tests.toolset.contexts import http_client
 from tests.toolset.images.pictures import opened, picture
 from toolset.create_image import NO_PICTURE, NOT_SHOWN, SHOWN, CreateImage, CreateImageConfig
@@ -45,7 +45,7 @@ def steps(*calls: dict[str, Any]) -> list[Step]:
 @pytest.fixture
 def fake() -> Iterator[GeminiFake]:
     """The service."""
-    with gemini_fake_in_thread() as fake:
+    with gemini_fake() as fake:
         yield fake
 
 

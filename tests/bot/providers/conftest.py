@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from bot.providers.gemini.client import Gemini
-from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
+from tests.fakes.gemini import KEY, GeminiFake, gemini_fake
 
 
 @pytest.fixture
 def fake() -> Iterator[GeminiFake]:
     """The service."""
-    with gemini_fake_in_thread() as fake:
+    with gemini_fake() as fake:
         yield fake
 
 

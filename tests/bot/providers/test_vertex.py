@@ -15,7 +15,7 @@ from bot.errors import ModelError, ModelUnusable, TryAgain
 from bot.providers.gemini.client import Gemini
 from bot.providers.gemini.vertex import Vertex
 from tests.bot.providers.asking import ask, results, user
-from tests.fakes.gemini import KEY, gemini_fake_in_thread
+from tests.fakes.gemini import KEY, gemini_fake
 from tests.fakes.vertex import LOCATION, PLACE, PROJECT, TOKEN, vertex_fake
 from toolset.tool import ToolDefinition
 
@@ -68,7 +68,7 @@ async def failure(provider: Vertex) -> ModelError:
 
 async def test_a_request_goes_to_the_projects_model() -> None:
     """By project and location, with a token; the body is Gemini's."""
-    with vertex_fake() as vertex, gemini_fake_in_thread() as gemini:
+    with vertex_fake() as vertex, gemini_fake() as gemini:
         there = Vertex(PROJECT, MODEL, LOCATION, vertex.base_url, credentials=signed_in())
         here = Gemini(KEY, MODEL, gemini.base_url)
         for fake, provider in ((vertex, there), (gemini, here)):
@@ -113,7 +113,7 @@ async def test_requests_at_once_share_a_renewed_token() -> None:
 async def test_signatures_of_the_other_service_are_foreign() -> None:
     """Each gets its own back, word for word, and the sign for a foreign call in the place of the
     other's."""
-    with vertex_fake() as vertex, gemini_fake_in_thread() as gemini:
+    with vertex_fake() as vertex, gemini_fake() as gemini:
         there = Vertex(PROJECT, MODEL, LOCATION, vertex.base_url, credentials=signed_in())
         here = Gemini(KEY, MODEL, gemini.base_url)
         vertex.calls(WEATHER)

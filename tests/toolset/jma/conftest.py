@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from tests.fakes.jma import JmaFake, jma_fake
+from tests.fakes.jma import JmaFake
 from tests.toolset.contexts import http_client
 from toolset.earthquakes import GetEarthquakes
 from toolset.jma.client import JmaConfig
@@ -18,7 +18,7 @@ from toolset.weather_warnings import GetWarnings
 @pytest.fixture
 def jma() -> Iterator[JmaFake]:
     """The stand-in."""
-    with jma_fake() as fake:
+    with JmaFake().served() as fake:
         yield fake
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.failures import FAILURES
 from tests.fakes.jma import JmaFake
+from tests.fakes.sources import FAILURES
 from tests.toolset.contexts import context
 from toolset.tool_map import ToolMap
 

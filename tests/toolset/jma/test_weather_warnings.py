@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.failures import FAILURES
 from tests.fakes.jma import JmaFake
+from tests.fakes.sources import FAILURES
 from tests.toolset.contexts import context
 from toolset.jma.warning_kinds import KINDS, kind
 from toolset.tool_map import ToolMap

@@ -13,8 +13,8 @@ import pytest
 from pydantic import BaseModel
 
 from bot.cli.add_api import write_api
-from tests.fakes.failures import FAILURES
-from tests.fakes.pets import KEY, PASSWORD, TOKEN, USER, PetsFake, pets_fake
+from tests.fakes.pets import KEY, PASSWORD, TOKEN, USER, PetsFake
+from tests.fakes.sources import FAILURES, SourceAnswer
 from tests.toolset.contexts import context
 from toolset.openapi.tool import load_api_tools
 from toolset.tool import ToolOutcome, ToolSetupError
@@ -33,7 +33,7 @@ SECRETS = {
 
 @pytest.fixture
 def pets() -> Iterator[PetsFake]:
-    with pets_fake() as fake:
+    with PetsFake().served() as fake:
         yield fake
 
 
@@ -263,7 +263,7 @@ async def test_the_body_is_data_of_limited_size(
     body: bytes, content_type: str, shown: Any, tools: ToolMap, pets: PetsFake
 ) -> None:
     """JSON where it is JSON and short, else the beginning of the text."""
-    pets.say(body, content_type)
+    pets.replay(SourceAnswer(200, body, content_type))
     response = (await call(tools, "elsewhere")).response
     assert response["status"] == 200
     if shown is None:

@@ -67,7 +67,8 @@ async def test_every_failure_has_its_text(
     fake: OpenMeteoFake, path: str, failure: str, text: str
 ) -> None:
     """In the search and in the forecast alike."""
-    fake.fail(failure, path)
+    fake.failing = path
+    fake.fail(failure)
     with pytest.raises(ToolError) as raised:
         await asked(fake, "Tokyo", timeout_s=0.3)
     assert str(raised.value) == text
@@ -76,6 +77,7 @@ async def test_every_failure_has_its_text(
 @pytest.mark.parametrize("failure", ["nothing", "numbers"])
 async def test_an_answer_of_another_shape_is_no_weather(fake: OpenMeteoFake, failure: str) -> None:
     """Whatever stands where the forecast should be."""
-    fake.fail(failure, "/v1/forecast")
+    fake.failing = "/v1/forecast"
+    fake.fail(failure)
     with pytest.raises(ToolError, match=r"^no weather data available$"):
         await asked(fake, "Tokyo")

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from tests.fakes.sources import SourceAnswer, SourceFake, SourceRequest, serve_source
+from tests.fakes.sources import SourceAnswer, SourceFake, SourceRequest
 from tests.toolset.contexts import http_client
 from toolset.tool import ToolError
 from toolset.web.source import BaseUrl, Source, StatusError, TemporaryError
@@ -26,7 +26,7 @@ class Echo(SourceFake):
 @pytest.fixture
 async def fake() -> AsyncIterator[Echo]:
     """The service."""
-    async with serve_source(Echo()) as fake:
+    with Echo().served() as fake:
         yield fake
 
 
@@ -65,10 +65,10 @@ async def test_the_host_stays_whatever_the_path(fake: Echo, http: httpx.AsyncCli
 @pytest.mark.parametrize(
     ("failure", "text", "attempts"),
     [
-        ("error", "API error: status 500", 2),
-        ("bad_gateway", "API error: status 502", 2),
-        ("unavailable", "API error: status 503", 2),
-        ("gateway_timeout", "API error: status 504", 2),
+        ("status 500", "API error: status 500", 2),
+        ("status 502", "API error: status 502", 2),
+        ("status 503", "API error: status 503", 2),
+        ("status 504", "API error: status 504", 2),
         ("closed", "API request failed: connection closed", 2),
         ("cut", "API request failed: connection closed", 2),
     ],
@@ -83,7 +83,7 @@ async def test_what_may_pass_is_tried_twice(
     assert (str(raised.value), len(fake.requests)) == (text, attempts)
 
 
-@pytest.mark.parametrize("failure", ["error", "closed", "cut"])
+@pytest.mark.parametrize("failure", ["status 500", "closed", "cut"])
 async def test_a_second_attempt_may_succeed(
     fake: Echo, http: httpx.AsyncClient, failure: str
 ) -> None:
@@ -94,7 +94,7 @@ async def test_a_second_attempt_may_succeed(
 
 @pytest.mark.parametrize(
     ("failure", "status"),
-    [("rate_limit", 429), ("not_found", 404), ("forbidden", 403), ("redirect", 302)],
+    [("status 429", 429), ("status 404", 404), ("status 403", 403), ("redirect", 302)],
 )
 async def test_a_refusal_is_final(
     fake: Echo, http: httpx.AsyncClient, failure: str, status: int
@@ -109,7 +109,7 @@ async def test_a_refusal_is_final(
 
 async def test_nobody_listening_is_a_failed_connection(http: httpx.AsyncClient) -> None:
     """The text names neither host nor port."""
-    async with serve_source(Echo()) as gone:
+    with Echo().served() as gone:
         address = gone.base_url
     with pytest.raises(TemporaryError, match=r"^API request failed: connection failed$"):
         await Source(http, address, 3).get("/")
@@ -129,7 +129,7 @@ async def test_the_time_limit_is_for_everything(
 
 async def test_a_second_attempt_shares_the_time(fake: Echo, http: httpx.AsyncClient) -> None:
     """It does not begin the limit anew."""
-    fake.fail("error", times=1)
+    fake.fail("status 500", times=1)
     fake.fail("stalled")
     started = time.monotonic()
     with pytest.raises(ToolError, match=r"^API request failed: timeout$"):
@@ -142,7 +142,7 @@ async def test_after_half_the_time_there_is_no_second_attempt(
     fake: Echo, http: httpx.AsyncClient
 ) -> None:
     """It could not end in time."""
-    fake.fail("error")
+    fake.fail("status 500")
     with pytest.raises(TemporaryError, match=r"^API error: status 500$"):
         await Source(http, fake.base_url, 0.3).get("/")
     assert len(fake.requests) == 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.wttr import WttrFake, wttr_fake
+from tests.fakes.wttr import WttrFake
 from tests.toolset.contexts import http_client
 from toolset.tool import ToolError
 from toolset.wttr.client import WttrClient
@@ -26,7 +26,7 @@ TIMEOUT = "API request failed: timeout"
 @pytest.fixture
 async def fake() -> AsyncIterator[WttrFake]:
     """A stand-in for the service that knows 東京."""
-    async with wttr_fake() as fake:
+    with WttrFake().served() as fake:
         fake.place("東京", temp=21)
         yield fake
 

@@ -103,7 +103,7 @@ async def gemini_subject(
     model: str = "gemini-3.5-flash", key: str = KEY, options: Options = USUAL
 ) -> AsyncIterator[GeminiSubject]:
     """The provider and its stand-in."""
-    async with gemini_fake() as fake:
+    with gemini_fake() as fake:
         provider = Gemini(key, model, fake.base_url, options)
         yield GeminiSubject(fake, provider)
         await provider.aclose()
