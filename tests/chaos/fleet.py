@@ -50,9 +50,7 @@ class Fleet:
 
     async def kill(self, place: int) -> None:
         """Kill -9, and return when it is dead."""
-        process = self.serving[place].process
-        process.kill()
-        await process.wait()
+        await self.serving[place].kill()
 
     async def _keep(self, place: int) -> None:
         for life in range(1000):

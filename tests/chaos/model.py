@@ -4,13 +4,12 @@ one asks for that."""
 from __future__ import annotations
 
 import random
-import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from tests.chaos.talk import MARKER
-from tests.fakes.gemini_answers import Answer, answer_of, failure
+from tests.fakes.gemini_answers import Answer, answer_of, called, failure
 
 JSON = dict[str, Any]
 
@@ -36,8 +35,7 @@ def answer_to(body: JSON, details: int = 0) -> Answer:
     """What the model says to a request, with so many sentences behind it."""
     words, has_called = unanswered(body)
     if "calculate" in words and not has_called:
-        call = {"name": "calculate", "args": {"expression": "6 * 7"}, "id": secrets.token_hex(4)}
-        return answer_of([{"functionCall": call, "thoughtSignature": ""}])
+        return called("calculate", expression="6 * 7")
     return answer_of(
         [{"text": f"{' '.join(MARKER.findall(words))}: answered."}], *[DETAILS] * details
     )

@@ -20,8 +20,7 @@ from tests.chaos.server import StoreServer, store_server
 from tests.chaos.takeover import TakeOvers
 from tests.chaos.talk import Asked, Chronicle
 from tests.chaos.troubles import CALLS, line_troubles, slack_troubles
-from tests.fakes import line_events
-from tests.fakes.gemini import GeminiFake, gemini_fake_in_thread
+from tests.fakes.gemini import GeminiFake, gemini_fake
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_streams import OPEN
@@ -46,7 +45,7 @@ async def storm(plan: Plan, folder: Path) -> Evidence:
         line = stack.enter_context(line_fake())
         slack = stack.enter_context(slack_fake())
         line.slow_s = slack.slow_s = plan.slow_s
-        gemini = stack.enter_context(gemini_fake_in_thread())
+        gemini = stack.enter_context(gemini_fake())
         gemini.always = parrot(plan.dice("model"))
         server = await stack.enter_async_context(store_server())
         http = await stack.enter_async_context(
@@ -60,7 +59,9 @@ async def storm(plan: Plan, folder: Path) -> Evidence:
             await Weather(evidence, fleet, server, http).pass_over()
         evidence.processes = fleet.all
         evidence.left |= {
-            "streams still open": [shown["ts"] for shown in _open_streams(slack)],
+            "streams still open": [
+                one["ts"] for one in slack.own if one.get("streaming_state") == OPEN
+            ],
             "keys without TTL": await endless_keys(server.redis),
             "processes that ended by themselves": fleet.fallen,
             "exit codes other than 0": [str(code) for code in fleet.exits if code],
@@ -78,15 +79,6 @@ def settings(
         "LINE_DAILY_USER_PUSHES": "0",
         **everything_on(line, slack, gemini),
     }
-
-
-def _open_streams(slack: SlackFake) -> list[line_events.JSON]:
-    return [
-        one
-        for channel in slack.messages.values()
-        for one in channel
-        if one.get("streaming_state") == OPEN
-    ]
 
 
 class Weather:

@@ -16,7 +16,6 @@ class Asked:
 
     Attributes:
         needs_tool: it cannot be answered without one.
-        wish: what it says, if not one of the usual things.
         acknowledged: the platform was told that it has arrived.
         at: when it was written, in seconds since the epoch.
     """
@@ -25,15 +24,11 @@ class Asked:
     needs_tool: bool = False
     acknowledged: bool = False
     at: float = field(default_factory=time.time)
-    wish: str = ""
 
     @property
     def words(self) -> str:
         """What the model reads."""
-        return (
-            f"{self.marker}: "
-            f"{self.wish or ('please calculate 6 * 7' if self.needs_tool else 'hello')}"
-        )
+        return f"{self.marker}: {'please calculate 6 * 7' if self.needs_tool else 'hello'}"
 
 
 @dataclass(slots=True)

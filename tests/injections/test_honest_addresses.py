@@ -12,11 +12,11 @@ import pytest
 from bot.channels import InboundEvent
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.transcript import Author, Grounding, Message, Source, Text, ToolCall, TurnRecord, encode
+from bot.transcript import Author, Grounding, Message, Source, Text, ToolCall
 from tests.bot.harness import HERE, Harness
 from tests.fakes.pages import hostile_site
 from tests.fakes.tools import Echo
-from tests.injections.addresses import tools_of
+from tests.injections.addresses import remember, tools_of
 from toolset.tool import ToolContext
 
 A, B, C, D, E = (f"http://shop.example/{name}" for name in "abcde")
@@ -115,7 +115,10 @@ async def test_no_question_is_asked_and_all_links_are_shown(
             site.page("shop.example", target, text.encode(), "text/plain; charset=utf-8")
         steps = [*calls, Step(answer, grounding=grounding)]
         harness = Harness(store, steps, tools=tools_of(site, Search()))
-        await _remember(store, f"{SAYS[language]} {case.gave}")
+        said = Text(f"{SAYS[language]} {case.gave}")
+        mine = Message("m0", "user", (said,), 1, Author("u1"))
+        answered = Message("a0", "model", (Text("Noted."),), 3)
+        await remember(store, HERE, (mine, answered))
         asked = Message(
             "m1", "user", (Text(ASKS[language].format(case.gives)),), 10_000, Author("u1")
         )
@@ -134,14 +137,3 @@ def _call(number: int, wish: str) -> ToolCall:
     return ToolCall(
         f"c{number}", "read_web_page", {"url": url} | ({"offset": int(offset)} if offset else {})
     )
-
-
-async def _remember(store: Store, text: str) -> None:
-    lease = await store.leases.acquire(HERE)
-    assert lease is not None
-    mine = Message("m0", "user", (Text(text),), 1, Author("u1"))
-    answer = Message("a0", "model", (Text("Noted."),), 3)
-    await store.journal.commit(
-        lease, encode(TurnRecord("t0", 3, "scripted", (mine, answer))), [], 10
-    )
-    await store.leases.release(lease)

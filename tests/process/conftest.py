@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from redis import Redis
 
@@ -9,12 +11,19 @@ from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.fixtures_fakes import everything_on
+from tests.process.kaiwa_process import Installation
 
 
 @pytest.fixture
 def variables(gemini: GeminiFake, line: LineFake, slack: SlackFake) -> dict[str, str]:
     """Everything on."""
     return everything_on(line, slack, gemini)
+
+
+@pytest.fixture
+def here(tmp_path: Path, variables: dict[str, str]) -> Installation:
+    """An installation with these settings."""
+    return Installation(tmp_path, variables)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,10 @@ class KaiwaProcess:
         self.process.send_signal(number)
         async with asyncio.timeout(seconds):
             return await self.process.wait()
+
+    async def kill(self) -> None:
+        """kill -9, and wait until it is dead."""
+        assert await self.stop(signal.SIGKILL) == -signal.SIGKILL
 
     async def post(self, path: str, body: bytes, headers: dict[str, str]) -> int:
         """Post to its web server; the status of the answer."""
@@ -173,6 +177,26 @@ async def kaiwa(
             if process.returncode is None:
                 process.kill()
             await listening
+
+
+@dataclass
+class Installation:
+    """A folder of Kaiwa's, and what its processes find in their environment."""
+
+    folder: Path
+    variables: dict[str, str]
+
+    def run(self, *options: str, **more: str) -> AbstractAsyncContextManager[KaiwaProcess]:
+        """``kaiwa run``; ``more`` is for ``kaiwa`` and the environment."""
+        return kaiwa(self.folder, "run", *options, **self.variables | more)
+
+    def web(self, **more: str) -> AbstractAsyncContextManager[KaiwaProcess]:
+        """``kaiwa run`` that answers nobody itself."""
+        return self.run("--no-worker", **more)
+
+    def worker(self) -> AbstractAsyncContextManager[KaiwaProcess]:
+        """``kaiwa worker``."""
+        return kaiwa(self.folder, "worker", ready=WORKING, **self.variables)
 
 
 def left_behind(folder: Path) -> list[str]:

@@ -4,7 +4,6 @@ turns that are stopped from the other process."""
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import httpx
 
@@ -13,8 +12,8 @@ from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
-from tests.process.kaiwa_process import WORKING, KaiwaProcess, kaiwa
-from tests.process.webhooks import post_slack
+from tests.process.kaiwa_process import Installation, KaiwaProcess
+from tests.process.webhooks import post_line_event, post_slack
 from tests.waiting import until
 
 TALK = "conversation-1"
@@ -35,17 +34,17 @@ async def refuses_what_is_not_signed(web: KaiwaProcess) -> None:
 
 
 async def test_every_channel_is_answered_from_another_process(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake, slack: SlackFake
+    here: Installation, gemini: GeminiFake, line: LineFake, slack: SlackFake
 ) -> None:
     """LINE by its reply token, once also if the webhook comes twice; Slack in the thread; the page
     within a second."""
     async with (
-        kaiwa(tmp_path, "run", "--no-worker", **variables) as web,
-        kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker,
+        here.web() as web,
+        here.worker() as worker,
     ):
         await refuses_what_is_not_signed(web)
         gemini.say("**21 °C** in Tokyo")
-        webhook = line_events.webhook(line.event(message=line_events.text_message("東京は？")))
+        webhook = line_events.webhook(line.text("東京は？"))
         assert [await web.post("/webhooks/line", *webhook) for _ in range(2)] == [200, 200]
         await until(lambda: bool(line.texts))
         gemini.say("**21 °C** in Tokyo")
@@ -71,15 +70,15 @@ async def test_every_channel_is_answered_from_another_process(
 
 
 async def test_a_wish_to_stop_reaches_the_worker_at_once(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+    here: Installation, gemini: GeminiFake, line: LineFake
 ) -> None:
     """By the page's button and by taking the message back in LINE: the model call ends, and the
     conversation is free."""
-    question = line.event(message=line_events.text_message("Oops"))
+    question = line.text("Oops")
     unsend = line_events.event("unsend", unsend={"messageId": question["message"]["id"]})
     async with (
-        kaiwa(tmp_path, "run", "--no-worker", **variables) as web,
-        kaiwa(tmp_path, "worker", ready=WORKING, **variables),
+        here.web() as web,
+        here.worker(),
     ):
         gemini.stall()
         await web.say(TALK, "tell me a story")
@@ -90,12 +89,12 @@ async def test_a_wish_to_stop_reaches_the_worker_at_once(
             ).status_code == 202
         assert await web.answers(TALK, 1, seconds=5) == ["Stopped."]
         gemini.stall()
-        assert await web.post("/webhooks/line", *line_events.webhook(question)) == 200
+        assert await post_line_event(web, question) == 200
         await until(lambda: len(gemini.requests) == 2)
-        assert await web.post("/webhooks/line", *line_events.webhook(unsend)) == 200
+        assert await post_line_event(web, unsend) == 200
         await web.idle(10)
         gemini.say("Hello")
-        greeting = line.event(message=line_events.text_message("Hi"))
-        assert await web.post("/webhooks/line", *line_events.webhook(greeting)) == 200
+        greeting = line.text("Hi")
+        assert await post_line_event(web, greeting) == 200
         await until(lambda: line.texts == [["Hello"]])
     assert len(gemini.requests) == 3

@@ -12,26 +12,14 @@ from pathlib import Path
 import pytest
 
 from bot.texts import load
-from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
-from tests.fakes.wttr import WttrFake, wttr_fake_in_thread
+from tests.fakes.gemini import KEY, GeminiFake
+from tests.fakes.wttr import WttrFake
 from tests.process.kaiwa_process import ENTRY, kaiwa, left_behind
 from tests.process.terminal import ARROW_UP, CTRL_C, CTRL_D, PROMPT, Terminal, piped
 from tests.project import environment
 from tests.waiting import until
 
 WORDS = load().table("terminal", "en")
-
-
-@pytest.fixture
-def gemini() -> Iterator[GeminiFake]:
-    with gemini_fake_in_thread() as fake:
-        yield fake
-
-
-@pytest.fixture
-def wttr() -> Iterator[WttrFake]:
-    with wttr_fake_in_thread() as fake:
-        yield fake
 
 
 @pytest.fixture

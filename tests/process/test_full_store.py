@@ -3,7 +3,6 @@ room."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from threading import Event
 
 import pytest
@@ -14,7 +13,7 @@ from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
-from tests.process.kaiwa_process import WORKING, kaiwa
+from tests.process.kaiwa_process import Installation
 from tests.process.webhooks import post_line, post_to_slack
 from tests.waiting import until, until_true
 
@@ -34,8 +33,7 @@ async def inboxes(redis: Redis) -> set[bytes]:
 
 
 async def test_a_full_store_is_503_for_every_channel_and_lets_finish_what_is_inside(
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     redis: Redis,
     gemini: GeminiFake,
     line: LineFake,
@@ -46,12 +44,12 @@ async def test_a_full_store_is_503_for_every_channel_and_lets_finish_what_is_ins
     thinking = Event()
     gemini.say("Just in time", gate=thinking)
     gemini.say("And hello to you")
-    variables |= {"ALERT_TO": f"slack:{slack_events.CHANNEL}", "LINE_PUSH": "always"}
+    here.variables |= {"ALERT_TO": f"slack:{slack_events.CHANNEL}", "LINE_PUSH": "always"}
     message = line_events.text_message("me too")
     event = line.event(place=SOMEBODY_ELSE, user=SOMEBODY_ELSE, message=message)
     to_line = line_events.webhook(event)
     to_slack = slack_events.as_json(slack_events.mention("and me", "1795298220.000100"))
-    async with kaiwa(tmp_path, "run", **variables) as running, running.browser() as http:
+    async with here.run() as running, running.browser() as http:
         assert await post_line(running, line, "hello?") == 200
         await until(lambda: bool(gemini.requests))
         assert (await http.get("/readyz")).json()["refuses"] is None
@@ -86,9 +84,7 @@ async def test_a_full_store_is_503_for_every_channel_and_lets_finish_what_is_ins
     assert alerts.count("webhooks_refused") == 1
 
 
-async def test_a_worker_makes_room_by_itself(
-    tmp_path: Path, variables: dict[str, str], redis: Redis
-) -> None:
+async def test_a_worker_makes_room_by_itself(here: Installation, redis: Redis) -> None:
     """The oldest histories are shortened, and the operator reads so in the log."""
     conversations = await fill(redis, 60)
 
@@ -97,7 +93,7 @@ async def test_a_worker_makes_room_by_itself(
 
     async with (
         at_most(redis, 0.85),
-        kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker,
+        here.worker() as worker,
     ):
         await until_true(is_shortened)
         await until(lambda: bool(worker.log("store.memory_tight")))

@@ -16,7 +16,7 @@ from bot.cli.new_tool import write_tool
 from bot.store.embedded import ValkeyServer
 from tests.bot.pipeline.full_store import fill, lengths
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of, failure, signed
+from tests.fakes.gemini_answers import Answer, answer_of, failure, said, signed
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
@@ -48,7 +48,7 @@ class Reader:
             READ not in str(contents[-1]["parts"])[-500:]
             and "functionResponse" not in contents[-1]["parts"][0]
         ):
-            return answer_of([{"text": "Hello"}])
+            return said("Hello")
         asked = max(index for index, one in enumerate(contents) if READ in str(one["parts"])[-500:])
         results = [
             part for one in contents[asked:] for part in one["parts"] if "functionResponse" in part
@@ -59,7 +59,7 @@ class Reader:
             return failure(400, TOO_LONG)
         number = TOGETHER if self._together else TOGETHER // ROUNDS
         if rounds == ROUNDS or body["toolConfig"]["functionCallingConfig"]["mode"] == "NONE":
-            return answer_of([{"text": "That was all of it."}])
+            return said("That was all of it.")
         calls: list[Any] = [
             {"functionCall": {"name": "read_part", "args": {"text": f"{rounds}-{index}"}}}
             for index in range(number)

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 
-from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of, painted
+from tests.fakes.gemini_answers import Answer, called, painted, said
 from tests.fakes.line import LineFake
 from tests.fakes.open_meteo import OpenMeteoFake
 from tests.fakes.slack import SlackFake
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa
-from tests.process.webhooks import post_line, post_slack
+from tests.process.kaiwa_process import Installation, KaiwaProcess
+from tests.process.webhooks import post_line, post_line_event, post_slack
 from tests.toolset.images.pictures import opened, picture
 from tests.waiting import until, until_true
 
@@ -31,20 +29,15 @@ MADE = picture(90, 60)
 def artist(body: dict[str, Any]) -> Answer:
     """The model for texts and the one for pictures: words about a photo ask for a change of it."""
     if "responseModalities" in body.get("generationConfig", {}):
-        return painted(MADE, "image/png")
+        return painted(MADE)
     newest = json.dumps(body["contents"][-1])
     if "functionResponse" in newest:
-        return answer_of(
-            [{"text": "Here it is." if "shown with" in newest else "It cannot be shown here."}]
-        )
+        return said("Here it is." if "shown with" in newest else "It cannot be shown here.")
     if "inlineData" in newest and "please" not in newest:
-        return answer_of([{"text": "A red rectangle."}])
+        return said("A red rectangle.")
     if "chart" in newest:
-        weather = {"name": "get_weather", "args": {"location": "Tokyo", "chart": True}, "id": "c1"}
-        return answer_of([{"functionCall": weather, "thoughtSignature": ""}])
-    arguments = {"prompt": "A blue cat", "change": "blue, please" in newest}
-    call = {"name": "create_image", "args": arguments, "id": "c1"}
-    return answer_of([{"functionCall": call, "thoughtSignature": ""}])
+        return called("get_weather", location="Tokyo", chart=True)
+    return called("create_image", prompt="A blue cat", change="blue, please" in newest)
 
 
 async def served(running: KaiwaProcess, path: str) -> httpx.Response:
@@ -54,8 +47,7 @@ async def served(running: KaiwaProcess, path: str) -> httpx.Response:
 
 
 async def test_pictures_and_charts_are_shown_served_and_forgotten(
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     gemini: GeminiFake,
     line: LineFake,
     slack: SlackFake,
@@ -69,14 +61,14 @@ async def test_pictures_and_charts_are_shown_served_and_forgotten(
     photo = line.event(
         message={"id": "325708", "type": "image", "contentProvider": {"type": "line"}}
     )
-    settings = variables | {
+    here.variables |= {
         "OPEN_METEO_BASE_URL": open_meteo.base_url,
         "OPEN_METEO_GEOCODING_BASE_URL": open_meteo.base_url,
         "PUBLIC_URL": PUBLIC,
         "IMAGE_MODEL": MODEL,
     }
-    async with kaiwa(tmp_path, "run", **settings) as running:
-        assert await running.post("/webhooks/line", *line_events.webhook(photo)) == 200
+    async with here.run() as running:
+        assert await post_line_event(running, photo) == 200
         await until(lambda: len(line.sent) == 1, 20)
         assert await post_line(running, line, "Now in blue, please") == 200
         await until(lambda: len(line.sent) == 2, 20)
@@ -99,7 +91,7 @@ async def test_pictures_and_charts_are_shown_served_and_forgotten(
     ]
     given = [base64.b64decode(part["inlineData"]["data"]) for part in asked if "inlineData" in part]
     assert given == [PHOTO]
-    async with kaiwa(tmp_path, "run", **settings) as running:
+    async with here.run() as running:
         assert (await served(running, urlsplit(url).path)).content == shown.content
         drawn = await served(running, chart["path"])
         assert (drawn.status_code, drawn.headers["content-type"]) == (200, "image/png")

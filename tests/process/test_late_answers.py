@@ -3,13 +3,11 @@ left waiting."""
 
 from __future__ import annotations
 
-import signal
-from pathlib import Path
-
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
-from tests.fakes.line_events import JSON, webhook
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.fakes.line_events import JSON
+from tests.process.kaiwa_process import Installation, KaiwaProcess
+from tests.process.webhooks import post_line_event
 from tests.waiting import until
 
 BUTTON = "Show the answer"
@@ -28,32 +26,32 @@ def redelivered(line: LineFake, text: str) -> JSON:
 
 
 async def receive(running: KaiwaProcess, event: JSON) -> None:
-    assert await running.post("/webhooks/line", *webhook(event)) == 200
+    assert await post_line_event(running, event) == 200
 
 
 async def test_a_late_answer_survives_kill_9_at_every_stage(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+    here: Installation, gemini: GeminiFake, line: LineFake
 ) -> None:
     """After the button, after the answer is kept, and after LINE has taken it without saying so;
     LINE_PUSH=never."""
-    settings = variables | {"LINE_PUSH": "never"}
-    async with kaiwa(tmp_path, "run", **settings) as killed:
+    here.variables |= {"LINE_PUSH": "never"}
+    async with here.run() as killed:
         gemini.stall()
         await receive(killed, redelivered(line, "Hello, who are you?"))
         await until(lambda: len(line.sent) == 1 and bool(gemini.requests))
         await receive(killed, line.press(BUTTON))
         await until(lambda: len(line.sent) == 2)
-        assert await killed.stop(signal.SIGKILL) == -signal.SIGKILL
+        await killed.kill()
     gemini.say("Hi!")
-    async with kaiwa(tmp_path, "run", **settings) as killed:
+    async with here.run() as killed:
         await until(lambda: bool(killed.log("delivery.kept")))
-        assert await killed.stop(signal.SIGKILL) == -signal.SIGKILL
-    async with kaiwa(tmp_path, "run", **settings) as killed:
+        await killed.kill()
+    async with here.run() as killed:
         line.trouble("reply", "stalled")
         await receive(killed, line.press(BUTTON))
         await until(lambda: len(line.sent) == 3)
-        assert await killed.stop(signal.SIGKILL) == -signal.SIGKILL
-    async with kaiwa(tmp_path, "run", **settings) as running:
+        await killed.kill()
+    async with here.run() as running:
         await running.idle(seconds=30)
         await receive(running, line.press(BUTTON))
         await until(lambda: len(line.sent) == 4)

@@ -4,13 +4,12 @@ meanwhile."""
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of
+from tests.fakes.gemini_answers import Answer, said
 from tests.fakes.line import LineFake
-from tests.process.kaiwa_process import kaiwa
+from tests.process.kaiwa_process import Installation
 from tests.process.webhooks import post_line
 from tests.waiting import until
 
@@ -27,16 +26,16 @@ def writer(body: dict[str, Any]) -> Answer:
     """Writes what a message names; everything else, notes too, has a short answer."""
     newest = str(body["contents"][-1])
     answers = (answer for name, answer in LONG.items() if f"write {name}" in newest)
-    return answer_of([{"text": next(answers, "I am still here.")}])
+    return said(next(answers, "I am still here."))
 
 
 async def test_long_answers_in_line_stall_nobody(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+    here: Installation, gemini: GeminiFake, line: LineFake
 ) -> None:
     """The lease is kept, each answer is sent once, at the first attempt; what waits behind it is
     answered too."""
     gemini.always = writer
-    async with kaiwa(tmp_path, "run", **variables) as running:
+    async with here.run() as running:
         for count, name in enumerate(LONG):
             user = f"U{count:032x}"
             assert await post_line(running, line, f"write {name}", user) == 200

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from pathlib import Path
 from threading import Event
 from typing import Any
 
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.fakes.gemini_answers import Answer, said
+from tests.process.kaiwa_process import Installation, KaiwaProcess
 from tests.waiting import until
 
 TALK = "conversation-1"
@@ -33,9 +32,9 @@ class NoteTaker:
         first = body["contents"][0]["parts"][0]["text"]
         if first.startswith("<notes>"):
             self.asked += 1
-            return replace(answer_of([{"text": NOTES}]), gate=self.gate)
+            return replace(said(NOTES), gate=self.gate)
         self.known.append(first)
-        return answer_of([{"text": "I see."}])
+        return said("I see.")
 
 
 async def talk(running: KaiwaProcess, answers: int) -> None:
@@ -55,20 +54,20 @@ async def until_asked(running: KaiwaProcess, taker: NoteTaker) -> int:
 
 
 async def test_notes_keep_nobody_waiting_and_outlive_their_process(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake
+    here: Installation, gemini: GeminiFake
 ) -> None:
     """People are answered while notes are written, and the process ends without them; the next one
     writes them, and begins its requests with them."""
     gemini.always = taker = NoteTaker()
-    settings = variables | {"HISTORY_TOKENS": "1000"}
-    async with kaiwa(tmp_path, "run", **settings) as running:
+    here.variables |= {"HISTORY_TOKENS": "1000"}
+    async with here.run() as running:
         answers = await until_asked(running, taker) + 1
         await talk(running, answers)
         started = time.monotonic()
         assert await running.stop() == 0
         assert time.monotonic() - started < LEAVING_S
     taker.gate.set()
-    async with kaiwa(tmp_path, "run", **settings) as running:
+    async with here.run() as running:
         await talk(running, answers + 1)
         await until(lambda: bool(running.log("summary.written")))
         assert not taker.known[-1].endswith(NOTES)

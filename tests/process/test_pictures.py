@@ -12,10 +12,10 @@ import pytest
 
 from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import answer_of
+from tests.fakes.gemini_answers import said
 from tests.fakes.line import LineFake
-from tests.process.kaiwa_process import ENTRY, KaiwaProcess, kaiwa
-from tests.process.webhooks import post_line
+from tests.process.kaiwa_process import ENTRY, Installation, KaiwaProcess
+from tests.process.webhooks import post_line, post_line_event
 from tests.toolset.webpage.office_files import word
 from tests.waiting import until
 
@@ -30,14 +30,14 @@ ANSWER = "I have seen it."
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 async def test_files_of_several_people_fit_into_a_small_machine(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, line: LineFake
+    here: Installation, gemini: GeminiFake, line: LineFake
 ) -> None:
     """A document is read by a program of its own, whose libraries the process never loads; then
     four people send six pictures of 9 MiB each, say hi, and send a film of 31 MiB, which Google is
     handed one after the other, and keeps none."""
-    gemini.always = lambda _: answer_of([{"text": ANSWER}])
+    gemini.always = lambda _: said(ANSWER)
     # A new interpreter: a fork's memory and libraries are also its parent's.
-    async with kaiwa(tmp_path, "run", entry=ENTRY, **variables) as running:
+    async with here.run(entry=ENTRY) as running:
         assert await send_document(running, line) == 200
         await until(lambda: len(line.sent) == 1, 30)
         assert "lxml" not in libraries(running)
@@ -62,7 +62,7 @@ async def send_document(running: KaiwaProcess, line: LineFake) -> int:
     letter = word("The meeting is at ten.")
     line.image("325708", letter, "application/octet-stream")
     message = {"id": "325708", "type": "file", "fileName": "letter.docx", "fileSize": len(letter)}
-    return await running.post("/webhooks/line", *line_events.webhook(line.event(message=message)))
+    return await post_line_event(running, line.event(message=message))
 
 
 async def say_hi(running: KaiwaProcess, line: LineFake, user: str) -> int:
@@ -99,7 +99,7 @@ async def send_album(running: KaiwaProcess, line: LineFake, user: str) -> int:
             "imageSet": album,
         }
         events.append(line.event(place=user, user=user, message=message))
-    return await running.post("/webhooks/line", *line_events.webhook(*events))
+    return await post_line_event(running, *events)
 
 
 def libraries(running: KaiwaProcess) -> str:

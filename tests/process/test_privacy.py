@@ -14,11 +14,11 @@ from redis.asyncio import Redis
 from bot.store.embedded import ValkeyServer
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import answer_of
+from tests.fakes.gemini_answers import called, said
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
-from tests.process.webhooks import press_feedback
+from tests.process.webhooks import post_line_event, press_feedback
 from tests.waiting import until, until_true
 
 WORDS = "zebrafinch-confession"
@@ -44,7 +44,7 @@ class Talk:
         reported = len(self._line.sent)
         message = line_events.addressed_message(text) if group else line_events.text_message(text)
         event = self._line.event(place=group or user, user=user, message=message)
-        assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
+        assert await post_line_event(self._house, event) == 200
         await until(lambda: len(self._line.sent) > reported)
 
     async def overhear(self, text: str, user: str = line_events.USER) -> None:
@@ -52,7 +52,7 @@ class Talk:
         event = self._line.event(
             place=line_events.GROUP, user=user, message=line_events.text_message(text)
         )
-        assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
+        assert await post_line_event(self._house, event) == 200
 
     async def slack(self, text: str, channel: str, user: str = slack_events.USER) -> None:
         reported = len(self._slack.shown)
@@ -89,7 +89,7 @@ class Talk:
 
     async def unfollow(self, user: str) -> None:
         event = line_events.event("unfollow", place=user, user=user)
-        assert await self._house.post("/webhooks/line", *line_events.webhook(event)) == 200
+        assert await post_line_event(self._house, event) == 200
 
 
 async def traces(folder: Path, *needles: str) -> list[str]:
@@ -167,12 +167,11 @@ def obedient(request: dict[str, Any]) -> Any:
     *_, last = request["contents"]
     parts = last["parts"]
     if any("functionResponse" in part for part in parts):
-        return answer_of([{"text": "Kept."}])
+        return said("Kept.")
     words = " ".join(part.get("text", "") for part in parts)
     if "keep" in words:
-        call = {"name": "write_file", "args": {"path": "kept.txt", "content": words}}
-        return answer_of([{"functionCall": call}])
-    return answer_of([{"text": f"You said: {words}"}])
+        return called("write_file", path="kept.txt", content=words)
+    return said(f"You said: {words}")
 
 
 @pytest.fixture

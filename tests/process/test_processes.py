@@ -13,17 +13,15 @@ from pathlib import Path
 import httpx
 from redis.asyncio import Redis
 
-from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
 from tests.fakes.slack import APP_TOKEN, SlackFake
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
+from tests.process.kaiwa_process import Installation, KaiwaProcess, kaiwa, left_behind
 from tests.process.test_connections import Watch
 from tests.process.test_sharing import number_in
+from tests.process.webhooks import post_line_event
 from tests.waiting import until, until_true
 
-THREE = ("run", "--processes", "3")
-TWO = ("run", "--processes", "2")
 PEOPLE = 30
 
 
@@ -120,8 +118,7 @@ async def turns_counted(running: KaiwaProcess) -> set[str]:
 
 
 async def test_a_member_is_killed_under_load_and_nothing_is_lost(
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     gemini: GeminiFake,
     line: LineFake,
     slack: SlackFake,
@@ -130,18 +127,16 @@ async def test_a_member_is_killed_under_load_and_nothing_is_lost(
     """Another takes its place, and one of them listens to Slack in its stead, never two at once;
     each message is answered once, the metrics are sums, and connections stay few."""
     gemini.always = number_in
-    del variables["SLACK_SIGNING_SECRET"]
-    variables |= {"SLACK_APP_TOKEN": APP_TOKEN, "REDIS_URL": redis_url}
+    del here.variables["SLACK_SIGNING_SECRET"]
+    here.variables |= {"SLACK_APP_TOKEN": APP_TOKEN, "REDIS_URL": redis_url}
 
     async def send(running: KaiwaProcess, number: int) -> None:
         user = f"U{number:032x}"
-        event = line.event(
-            place=user, user=user, message=line_events.text_message(f"number {number}")
-        )
+        event = line.text(f"number {number}", user, user)
 
         async def taken() -> bool:
             try:
-                return await running.post("/webhooks/line", *line_events.webhook(event)) == 200
+                return await post_line_event(running, event) == 200
             except (
                 httpx.TransportError
             ):  # the killed process had accepted the connection, perhaps the event too
@@ -150,7 +145,7 @@ async def test_a_member_is_killed_under_load_and_nothing_is_lost(
         await until_true(taken)
 
     async with (
-        kaiwa(tmp_path, *THREE, **variables) as running,
+        here.run("--processes", "3") as running,
         one_listener(slack) as never_two,
     ):
         await all_ready(running, 3)
@@ -178,12 +173,12 @@ async def test_a_member_is_killed_under_load_and_nothing_is_lost(
         }
         assert await running.stop() == 0
     assert sorted(line.texts) == sorted([f"It was {number}."] for number in range(PEOPLE))
-    assert left_behind(tmp_path) == []
+    assert left_behind(here.folder) == []
 
 
 async def test_a_wrong_setting_that_a_member_finds_is_reported_once(tmp_path: Path) -> None:
     """With the exit code of one process."""
-    async with kaiwa(tmp_path, *TWO, MODEL="nobody:x") as running:
+    async with kaiwa(tmp_path, "run", "--processes", "2", MODEL="nobody:x") as running:
         assert await running.process.wait() == 2
     (complaint,) = [line for line in running.lines if line.startswith("kaiwa:")]
     assert complaint.startswith("kaiwa: MODEL: ")

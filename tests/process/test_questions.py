@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.texts import load
-from tests.fakes.gemini import KEY, GeminiFake, gemini_fake_in_thread
+from tests.fakes.gemini import KEY, GeminiFake
 from tests.process.kaiwa_process import left_behind
 from tests.process.terminal import CTRL_C, PROMPT, Terminal, piped
 from tests.process.test_restarts import write_acting_tool
@@ -18,12 +18,6 @@ from tests.project import environment
 from tests.waiting import until
 
 WORDS = load().table("terminal", "en")
-
-
-@pytest.fixture
-def gemini() -> Iterator[GeminiFake]:
-    with gemini_fake_in_thread() as fake:
-        yield fake
 
 
 @pytest.fixture

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 from typing import Any
 
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of
+from tests.fakes.gemini_answers import Answer, called, said
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
-from tests.process.kaiwa_process import WORKING, kaiwa, left_behind
+from tests.process.kaiwa_process import Installation, left_behind
 from tests.process.webhooks import post_line, post_slack
 from tests.waiting import until
 
@@ -24,16 +23,14 @@ def obliging(seconds: int) -> Any:
 
     def answer(asked: dict[str, Any]) -> Answer:
         if "functionResponse" in asked["contents"][-1]["parts"][0]:
-            return answer_of([{"text": "Set."}])
-        call = {"name": "set_reminder", "args": {"text": "drink water", "in": f"PT{seconds}S"}}
-        return answer_of([{"functionCall": call, "thoughtSignature": ""}])
+            return said("Set.")
+        return called("set_reminder", **{"text": "drink water", "in": f"PT{seconds}S"})
 
     return answer
 
 
 async def test_reminders_of_one_moment_come_once_each_whoever_dies(
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     gemini: GeminiFake,
     line: LineFake,
     slack: SlackFake,
@@ -44,10 +41,10 @@ async def test_reminders_of_one_moment_come_once_each_whoever_dies(
     due = time.time() + 10
     gemini.always = lambda asked: obliging(max(1, round(due - time.time())))(asked)
     users = [f"U{number:032x}" for number in range(20)]
-    settings = variables | {"REDIS_URL": redis_url}
+    here.variables |= {"REDIS_URL": redis_url}
     async with (
-        kaiwa(tmp_path, "run", **settings) as running,
-        kaiwa(tmp_path, "worker", ready=WORKING, **settings) as other,
+        here.run() as running,
+        here.worker() as other,
     ):
         assert await post_slack(running, slack, WISH, TS) == 200
         assert [await post_line(running, line, WISH, user) for user in users] == [200] * len(users)
@@ -56,7 +53,7 @@ async def test_reminders_of_one_moment_come_once_each_whoever_dies(
         for killed in (other, running):
             killed.process.kill()
             await asyncio.sleep(0.1)  # the other one goes on meanwhile
-    async with kaiwa(tmp_path, "run", **settings) as running:
+    async with here.run() as running:
         await until(lambda: len(line.texts) >= 2 * len(users) and len(slack.posted) == 2, 60)
         await running.idle(20)
         assert await running.stop() == 0
@@ -64,4 +61,4 @@ async def test_reminders_of_one_moment_come_once_each_whoever_dies(
     assert len(line.texts) == 2 * len(users)
     assert slack.answers == ["Set.", "⏰ drink water"]
     assert [message["thread_ts"] for message in slack.posted] == [TS, TS]
-    assert left_behind(tmp_path) == []
+    assert left_behind(here.folder) == []

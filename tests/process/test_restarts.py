@@ -12,7 +12,7 @@ from tests.fakes.gemini import GeminiFake
 from tests.fakes.mcp_server import PNG
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import CHANNEL, as_interaction, press
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
+from tests.process.kaiwa_process import Installation, KaiwaProcess, kaiwa, left_behind
 from tests.process.webhooks import post_slack, post_to_slack, press_feedback
 from tests.waiting import until
 
@@ -25,7 +25,7 @@ ANY_LINE = "^"
 def write_acting_tool(folder: Path, done: Path) -> None:
     """An operator's tool that acts: it writes down each call."""
     file = write_tool("shout", folder).tool
-    source = file.read_text("utf-8").replace('] = "low"', '] = "high"')
+    source = file.read_text("utf-8").replace('risk = "low"', 'risk = "high"')
     reported = (
         f"with open({str(done)!r}, 'a') as file:\n            file.write(text)\n        return"
     )
@@ -55,9 +55,11 @@ async def sends_a_file(running: KaiwaProcess) -> None:
         assert (await http.get(path)).content == PNG
 
 
-async def feedback_of(folder: Path, variables: dict[str, str]) -> dict[str, Any]:
+async def feedback_of(here: Installation) -> dict[str, Any]:
     """What the command counts, beside a Kaiwa that runs."""
-    async with kaiwa(folder, "feedback", "--json", ready=ANY_LINE, **variables) as command:
+    async with kaiwa(
+        here.folder, "feedback", "--json", ready=ANY_LINE, **here.variables
+    ) as command:
         assert await command.process.wait() == 0
     (printed,) = (line for line in command.lines if line.startswith("{"))
     report: dict[str, Any] = json.loads(printed)
@@ -65,15 +67,15 @@ async def feedback_of(folder: Path, variables: dict[str, str]) -> dict[str, Any]
 
 
 async def test_buttons_files_and_the_history_outlive_their_processes(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, slack: SlackFake
+    here: Installation, gemini: GeminiFake, slack: SlackFake
 ) -> None:
     """A poll goes on, the last rating counts, a call is made once however often it is approved, and
     the model remembers the page's conversation; two processes on one port, then one."""
-    done = tmp_path / "done"
-    write_acting_tool(tmp_path / "tools", done)
-    variables |= {"TOOLS_DIR": str(tmp_path / "tools")}
+    done = here.folder / "done"
+    write_acting_tool(here.folder / "tools", done)
+    here.variables |= {"TOOLS_DIR": str(here.folder / "tools")}
     slack.add_user()
-    async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
+    async with here.run("--processes", "2") as running:
         gemini.say("A cat.")
         await sends_a_file(running)
         gemini.call("start_poll", FOOD)
@@ -92,9 +94,9 @@ async def test_buttons_files_and_the_history_outlive_their_processes(
         assert await post_slack(running, slack, "shout hello", ACTING) == 200
         await until(lambda: "[Yes] [No]" in slack.shown[-1], 20)
         assert await running.stop() == 0
-    assert left_behind(tmp_path) == []
+    assert left_behind(here.folder) == []
     *_, question = with_actions(slack)
-    async with kaiwa(tmp_path, "run", **variables) as running:
+    async with here.run() as running:
         close = as_interaction(press(poll, "poll.vote#3"))
         assert await post_to_slack(running, close) == 200
         await until(lambda: any("This poll is closed" in shown for shown in slack.shown), 20)
@@ -106,7 +108,7 @@ async def test_buttons_files_and_the_history_outlive_their_processes(
         gemini.say("It was a cat.")
         await running.say(TALK, "What was it?")
         assert await running.answers(TALK, 2) == ["A cat.", "It was a cat."]
-        report = await feedback_of(tmp_path, variables)
+        report = await feedback_of(here)
     assert (report["good"], report["bad"], len(report["ratings"])) == (0, 1, 1)
     closed = next(shown for shown in slack.shown if "This poll is closed" in shown)
     assert closed.startswith("Where do we eat?\nSushi  0\nCurry  1\n")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.gemini import KEY, GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of, failure, signed
+from tests.fakes.gemini_answers import Answer, answer_of, called, failure, said
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
 from tests.process.test_restarts import write_acting_tool
 from tests.waiting import until_true
@@ -29,12 +29,10 @@ def vote(verdict: str = "approve", sentence: str = "So it was asked.", **more: s
 
 ENEMIES = {
     "none": answer_of([vote()]),
-    "words": answer_of([{"text": 'I approve. {"verdict": "approve", "sentence": "Yes."}'}]),
+    "words": said('I approve. {"verdict": "approve", "sentence": "Yes."}'),
     "two": answer_of([vote(), vote()]),
     "both": answer_of([vote("reject"), vote()]),
-    "other": answer_of(
-        [{"functionCall": {"name": "shout", "args": {"text": "two", "reason": "x"}}}]
-    ),
+    "other": called("shout", text="two", reason="x"),
     "odd": answer_of([vote("APPROVE")]),
     "more": answer_of([vote(by="the operator")]),
     "huge": answer_of([vote(sentence="👍" * 500_000)]),
@@ -76,9 +74,8 @@ class Model:
             is_enemy = self.reviewed[name] == 1 or name in RETRIED
             return ENEMIES[name] if is_enemy else answer_of([vote()])
         if any("functionResponse" in part for part in body["contents"][-1]["parts"]):
-            return answer_of([{"text": "Done."}])
-        shout = {"name": "shout", "args": {"text": name, "reason": FORGERY}}
-        return answer_of([{"functionCall": shout} | signed()])
+            return said("Done.")
+        return called("shout", text=name, reason=FORGERY)
 
 
 async def is_asked(running: KaiwaProcess, name: str) -> bool:

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of
+from tests.fakes.gemini_answers import Answer, said
 from tests.fakes.line import LineFake
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.process.kaiwa_process import Installation, KaiwaProcess
 from tests.process.redis_server import RedisServer, redis_server
+from tests.process.webhooks import post_line_event
 from tests.waiting import until, until_true
 
 
@@ -30,7 +30,7 @@ def server(tmp_path: Path) -> Iterator[RedisServer]:
 def number_in(asked: dict[str, Any]) -> Answer:
     """A model that takes its time and repeats the number it was told."""
     (number,) = re.findall(r"number (\d+)", str(asked["contents"][-1]))
-    answer = answer_of([{"text": f"It was {number}."}])
+    answer = said(f"It was {number}.")
     return replace(answer, after_s=0.3)
 
 
@@ -49,13 +49,11 @@ class Senders:
     async def send(self, number: int) -> None:
         """Deliver one message of one user."""
         user = f"U{number:032x}"
-        event = self._line.event(
-            place=user, user=user, message=line_events.text_message(f"number {number}")
-        )
+        event = self._line.text(f"number {number}", user, user)
 
         async def taken() -> bool:
             started = time.monotonic()
-            status = await self._house.post("/webhooks/line", *line_events.webhook(event))
+            status = await post_line_event(self._house, event)
             if status != 200:
                 assert status == 503
                 self.refused_s.append(time.monotonic() - started)
@@ -65,8 +63,7 @@ class Senders:
 
 
 async def test_a_store_that_is_killed_under_load_loses_nothing(
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     gemini: GeminiFake,
     line: LineFake,
     server: RedisServer,
@@ -74,10 +71,10 @@ async def test_a_store_that_is_killed_under_load_loses_nothing(
     """503 within three seconds while it is away, ready within ten after it is back, and every
     message answered once, those that were in the middle of their turn included."""
     gemini.always = number_in
-    variables = variables | {"REDIS_URL": server.url}
+    here.variables |= {"REDIS_URL": server.url}
     async with (
-        kaiwa(tmp_path, "run", **variables) as running,
-        kaiwa(tmp_path, "run", **variables) as other,
+        here.run() as running,
+        here.run() as other,
     ):
         senders = Senders(running, line)
         await asyncio.gather(*map(senders.send, range(20)))

@@ -4,17 +4,16 @@ process stays."""
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of
+from tests.fakes.gemini_answers import Answer, said
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.wttr import WttrFake
-from tests.process.kaiwa_process import WORKING, KaiwaProcess, kaiwa, left_behind
+from tests.process.kaiwa_process import Installation, KaiwaProcess, left_behind
 from tests.process.webhooks import post_line, post_slack
 from tests.waiting import until, until_true
 
@@ -42,7 +41,7 @@ async def in_a_tool_call(
 def hello_or_weather(asked: dict[str, Any]) -> Answer:
     """The model's answer, whichever of two turns asks for it first."""
     text = "Hello!" if "hello?" in str(asked["contents"]) else "42, and sunny"
-    return answer_of([{"text": text}])
+    return said(text)
 
 
 async def stopping(running: KaiwaProcess, number: signal.Signals) -> None:
@@ -56,8 +55,7 @@ async def stopping(running: KaiwaProcess, number: signal.Signals) -> None:
 
 
 async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     gemini: GeminiFake,
     wttr: WttrFake,
     line: LineFake,
@@ -65,7 +63,7 @@ async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
 ) -> None:
     """503 at every door while a turn runs; the turn ends as if nothing were, then the process does,
     with code 0."""
-    async with kaiwa(tmp_path, "run", "--processes", "2", **variables) as running:
+    async with here.run("--processes", "2") as running:
         await in_a_tool_call(running, line, gemini, wttr)
         gemini.say("42, and sunny")
         await stopping(running, signal.SIGTERM)
@@ -74,16 +72,14 @@ async def test_a_stopping_process_takes_nothing_in_and_finishes_what_it_has(
         assert await running.post("/console/talk-0001/messages", b'{"text": "hi"}', AS_JSON) == 503
         assert await running.get("/healthz") == 200
         wttr.recover()
-        await wttr.hang_up()
         assert await running.process.wait() == 0
     assert [texts[0] for texts in line.texts] == ["42, and sunny"]
     assert slack.posted == []
-    assert left_behind(tmp_path) == []
+    assert left_behind(here.folder) == []
 
 
 async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     gemini: GeminiFake,
     wttr: WttrFake,
     line: LineFake,
@@ -91,18 +87,18 @@ async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
 ) -> None:
     """The next start goes on where the turns were: what was finished is not done again, and each is
     answered once."""
-    async with kaiwa(tmp_path, "run", **variables) as running:
+    async with here.run() as running:
         await in_a_tool_call(running, line, gemini, wttr)
         gemini.stall()
         assert await post_slack(running, slack, "hello?", "1795298220.000100") == 200
         await until(lambda: len(gemini.requests) == 2)
         await stopping(running, signal.SIGTERM)
         assert await running.stop(signal.SIGTERM, seconds=20) == 0
-    assert left_behind(tmp_path) == []
+    assert left_behind(here.folder) == []
     assert (line.texts, slack.posted) == ([], [])
     wttr.recover()
     gemini.always = hello_or_weather
-    async with kaiwa(tmp_path, "run", **variables) as running:
+    async with here.run() as running:
         await until(lambda: bool(line.texts and slack.posted))
         assert [call["tool"] for call in running.log("tool.called")] == ["get_weather"]
         assert await running.stop() == 0
@@ -112,25 +108,23 @@ async def test_a_second_sigterm_ends_the_process_at_once_and_loses_nothing(
 
 
 async def test_ctrl_c_twice_leaves_the_turn_to_another_worker(
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     gemini: GeminiFake,
     wttr: WttrFake,
     line: LineFake,
     redis_url: str,
 ) -> None:
     """It goes on there, and what was finished is not done again."""
-    variables = variables | {"REDIS_URL": redis_url}
-    async with kaiwa(tmp_path, "run", **variables) as running:
+    here.variables |= {"REDIS_URL": redis_url}
+    async with here.run() as running:
         await in_a_tool_call(running, line, gemini, wttr)
-        async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker:
+        async with here.worker() as worker:
             await stopping(running, signal.SIGINT)
             assert await running.stop(signal.SIGINT, seconds=20) == 0
             wttr.recover()
-            await wttr.hang_up()  # the worker may have called already
             gemini.say("42, and sunny")
             await until(lambda: bool(line.texts))
             assert [call["tool"] for call in worker.log("tool.called")] == ["get_weather"]
     assert [texts[0] for texts in line.texts] == ["42, and sunny"]
     assert len(gemini.requests) == 2
-    assert left_behind(tmp_path) == []
+    assert left_behind(here.folder) == []

@@ -4,18 +4,17 @@ answered twice."""
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
 
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of
+from tests.fakes.gemini_answers import Answer, said
 from tests.fakes.line import LineFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.wttr import WttrFake
-from tests.process.kaiwa_process import WORKING, KaiwaProcess, kaiwa, left_behind
+from tests.process.kaiwa_process import Installation, KaiwaProcess, left_behind
 from tests.process.webhooks import post_line, post_slack
 from tests.waiting import until
 
@@ -45,12 +44,11 @@ async def in_a_tool_call(running: KaiwaProcess, gemini: GeminiFake, wttr: WttrFa
 
 def continued(asked: dict[str, Any]) -> Answer:
     """What the model says to whoever goes on; all else is queued."""
-    return answer_of([{"text": f"after {len(asked['contents'])} messages"}])
+    return said(f"after {len(asked['contents'])} messages")
 
 
 async def test_what_a_killed_process_had_begun_is_finished_once(
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     gemini: GeminiFake,
     wttr: WttrFake,
     line: LineFake,
@@ -59,7 +57,7 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
     """kill -9 in half an answer in Slack, in a tool call, and before and after LINE has heard of a
     reply: ten seconds later each is answered, Slack in the message that was begun, and no model or
     tool call that was finished has been repeated."""
-    async with kaiwa(tmp_path, "run", **variables) as killed:
+    async with here.run() as killed:
         gemini.say("Hello Hanako")
         line.trouble("reply", "stalled")
         assert await post_line(killed, line, "Hello", HANAKO) == 200
@@ -73,10 +71,10 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
         gemini.say(HALF, end="stalled")
         assert await post_slack(killed, slack, "hello?", TS) == 200
         await until(lambda: slack.shown == [HALF])
-        assert await killed.stop(signal.SIGKILL) == -signal.SIGKILL
+        await killed.kill()
     wttr.recover()
     gemini.always = continued
-    async with kaiwa(tmp_path, "run", **variables) as running:
+    async with here.run() as running:
         await running.idle(seconds=30)
         assert [call["tool"] for call in running.log("tool.called")] == ["get_weather"]
         assert await running.answers(TALK, 1) == ["after 3 messages"]
@@ -85,16 +83,16 @@ async def test_what_a_killed_process_had_begun_is_finished_once(
     assert len(slack.called("chat.startStream")) == 1
     assert slack.called("chat.postMessage") + slack.called("chat.delete") == []
     assert len(gemini.requests) == 6
-    assert left_behind(tmp_path) == []
+    assert left_behind(here.folder) == []
 
 
 async def test_a_paused_process_neither_commits_nor_sends_what_others_have_taken_over(
-    tmp_path: Path, variables: dict[str, str], gemini: GeminiFake, wttr: WttrFake, line: LineFake
+    here: Installation, gemini: GeminiFake, wttr: WttrFake, line: LineFake
 ) -> None:
     """SIGSTOP in a model call, in a tool call and in a reply to LINE; when the process goes on, all
     it waited for is there, and its leases are gone."""
     held = Event()
-    async with kaiwa(tmp_path, "run", **variables) as paused:
+    async with here.run() as paused:
         gemini.say("Hello Taro")
         line.trouble("reply", "unheard")
         assert await post_line(paused, line, "Hello", TARO) == 200
@@ -106,9 +104,8 @@ async def test_a_paused_process_neither_commits_nor_sends_what_others_have_taken
         paused.process.send_signal(signal.SIGSTOP)
         held.set()
         wttr.recover()
-        await wttr.hang_up()
         gemini.always = continued
-        async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as worker:
+        async with here.worker() as worker:
             await until(lambda: len(line.texts) == 2 and len(worker.log("turn.answered")) == 2)
             paused.process.send_signal(signal.SIGCONT)
             await until(lambda: len(paused.log(LOST)) == 3)

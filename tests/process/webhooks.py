@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tests.fakes import line_events, slack_events
 from tests.fakes.line import LineFake
+from tests.fakes.line_events import JSON
 from tests.fakes.slack import SlackFake
 from tests.process.kaiwa_process import KaiwaProcess
 
@@ -13,22 +14,18 @@ async def post_line(
     running: KaiwaProcess, line: LineFake, text: str, user: str = line_events.USER
 ) -> int:
     """Somebody writes to the bot in LINE."""
-    event = line.event(place=user, user=user, message=line_events.text_message(text))
-    return await running.post("/webhooks/line", *line_events.webhook(event))
+    return await post_line_event(running, line.text(text, user, user))
+
+
+async def post_line_event(running: KaiwaProcess, *events: JSON) -> int:
+    """What LINE sends."""
+    return await running.post("/webhooks/line", *line_events.webhook(*events))
 
 
 async def post_slack(running: KaiwaProcess, slack: SlackFake, text: str, ts: str) -> int:
     """Somebody mentions the bot in Slack."""
     slack.add_message(slack_events.CHANNEL, ts, text)
     return await post_to_slack(running, slack_events.as_json(slack_events.mention(text, ts)))
-
-
-async def post_slack_direct(running: KaiwaProcess, slack: SlackFake, text: str, ts: str) -> int:
-    """Somebody writes to the bot in their 1:1 in Slack."""
-    slack.add_message(slack_events.DIRECT, ts, text)
-    return await post_to_slack(
-        running, slack_events.as_json(slack_events.message(text, ts, channel=slack_events.DIRECT))
-    )
 
 
 async def press_feedback(running: KaiwaProcess, slack: SlackFake, channel: str, choice: str) -> int:

@@ -3,11 +3,10 @@ that takes the turn is killed: what comes next is answered, and nothing comes ba
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from threading import Event
 from typing import Any
 
@@ -15,10 +14,11 @@ import pytest
 
 from tests.fakes import line_events
 from tests.fakes.gemini import GeminiFake
-from tests.fakes.gemini_answers import Answer, answer_of
+from tests.fakes.gemini_answers import Answer, called, said
 from tests.fakes.line import LineFake
-from tests.process.kaiwa_process import WORKING, KaiwaProcess, kaiwa
+from tests.process.kaiwa_process import Installation, KaiwaProcess
 from tests.process.test_restarts import write_acting_tool
+from tests.process.webhooks import post_line_event
 from tests.waiting import until, until_true
 
 EVENTS = ("stop", "edit", "deletion", "press", "yes", "reset", "forget", "leave", "message")
@@ -97,7 +97,7 @@ class Person:
     async def _post(self, door: KaiwaProcess, kind: str = "message", **fields: Any) -> None:
         at = time.time_ns() // 1_000_000 + READING_MS
         event = self._line.event(kind, self.user, self.user, timestamp=at, **fields)
-        assert await door.post("/webhooks/line", *line_events.webhook(event)) == 200
+        assert await post_line_event(door, event) == 200
 
 
 class Model:
@@ -113,15 +113,13 @@ class Model:
         self.held = 0
 
     def answer(self, body: dict[str, Any]) -> Answer:
-        heard, called = _since_last_answer(body["contents"])
+        heard, asked = _since_last_answer(body["contents"])
         wished = [word for word in heard.split() if word[:3] in ("old", "new")]
         for word in wished:
-            if word not in called:
-                call = {"name": "shout", "args": {"text": word}, "id": f"c{word}"}
-                return answer_of([{"functionCall": call, "thoughtSignature": ""}])
-        answer = answer_of([{"text": f"Heard: {heard}"}])
+            if word not in asked:
+                return called("shout", text=word)
         self.held += 1
-        return Answer(answer.events, gate=self.gate)
+        return replace(said(f"Heard: {heard}"), gate=self.gate)
 
 
 def _since_last_answer(contents: list[dict[str, Any]]) -> tuple[str, str]:
@@ -150,8 +148,7 @@ def model(gemini: GeminiFake) -> Iterator[Model]:
 async def test_two_events_and_a_kill_leave_nobody_without_an_answer(
     first: str,
     place: str,
-    tmp_path: Path,
-    variables: dict[str, str],
+    here: Installation,
     gemini: GeminiFake,
     line: LineFake,
     model: Model,
@@ -159,12 +156,12 @@ async def test_two_events_and_a_kill_leave_nobody_without_an_answer(
     """The first comes before the process is killed, the second right after; another process takes
     over, answers what is new within ten seconds, and sends nothing to the model that was taken
     back."""
-    write_acting_tool(tmp_path / "tools", tmp_path / "done")
-    variables |= {"TOOLS_DIR": str(tmp_path / "tools")}
+    write_acting_tool(here.folder / "tools", here.folder / "done")
+    here.variables |= {"TOOLS_DIR": str(here.folder / "tools")}
     people = [Person(number, (first, second), line) for number, second in enumerate(EVENTS)]
     newcomer = Person(len(EVENTS), ("", ""), line)
-    async with kaiwa(tmp_path, "run", "--no-worker", **variables) as door:
-        async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as killed:
+    async with here.web() as door:
+        async with here.worker() as killed:
             for person in people:
                 await person.ask(door)
             await until(lambda: all(person.buttons for person in people))
@@ -175,12 +172,12 @@ async def test_two_events_and_a_kill_leave_nobody_without_an_answer(
                 model.gate.set()
             for person in people:
                 await person.send(first, door)
-            assert await killed.stop(signal.SIGKILL) == -signal.SIGKILL
+            await killed.kill()
         model.gate.set()
         for person in people:
             await person.send(person.pair[1], door)
         before = len(gemini.requests)
-        async with kaiwa(tmp_path, "worker", ready=WORKING, **variables) as successor:
+        async with here.worker() as successor:
             # Somebody new shows how fast this machine is now.
             await until_true(partial(newcomer.greet, door))
 
