@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 
 from msgspec import DecodeError
 
+from bot.clock import now_ms
 from bot.providers import (
     TOKEN_BYTES,
     Completed,
@@ -230,9 +231,8 @@ def build_response(
 ) -> ModelResponse:
     """A finished answer.
 
-    Only a complete answer keeps its calls: calls of a cut or blocked answer are never run. An
-    answer without text and calls is malformed. ``end_turn`` and ``tool_use`` follow from the parts,
-    as vendors mix them up.
+    Only a complete answer keeps its calls: those of a cut or blocked one are never run. An answer
+    without text and calls is malformed. ``end_turn`` and ``tool_use`` follow from the parts.
 
     Args:
         opaque: left out where it is too large; then the message goes back like another vendor's.
@@ -252,7 +252,7 @@ def build_response(
             whole.append(Text(words))
     if opaque is not None and len(opaque.data) > LONGEST_OPAQUE:
         opaque = None
-    message = model_message(whole, opaque)
+    message = Message(new_id("msg"), "model", tuple(whole), now_ms(), opaque=opaque)
     return ModelResponse(message, reason, usage, model, detail, grounding, searches, refusal)
 
 
