@@ -7,7 +7,6 @@ from collections.abc import (
     AsyncIterator,
     Callable,
     Coroutine,
-    Iterable,
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -52,33 +51,27 @@ class PacedQueue:
         limit: conversations that run at the same time, at most.
 
     Attributes:
+        waiting: authors by conversation, in order, each once.
+        running: what has started.
         empty: set while no conversation waits.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._waiting: dict[str, str] = {}  # authors by conversation, in order, each once
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self.waiting: dict[str, str] = {}
+        self.running: dict[str, asyncio.Task[None]] = {}
         self._again: set[str] = set()  # running conversations that are due again
         self._changed = asyncio.Event()
         self.empty = asyncio.Event()
         self.empty.set()
 
-    @property
-    def waiting(self) -> int:
-        return len(self._waiting)
-
-    @property
-    def running(self) -> Iterable[asyncio.Task[None]]:
-        return self._running.values()
-
     def add(self, conversation: str, author: str = "") -> None:
         """Queue a conversation unless it waits already; a running one is queued again when it
         ends."""
-        if conversation in self._running:
+        if conversation in self.running:
             self._again.add(conversation)
             return
-        self._waiting[conversation] = author
+        self.waiting[conversation] = author
         self.empty.clear()
         self._changed.set()
 
@@ -87,25 +80,25 @@ class PacedQueue:
         loop = asyncio.get_running_loop()
         longest, started_at, round_at = 0.0, 0.0, loop.time()
         while True:
-            while not self._waiting or len(self._running) >= self._limit:
+            while not self.waiting or len(self.running) >= self._limit:
                 self._changed.clear()
                 await self._changed.wait()
                 longest, round_at = 0.0, loop.time()
             if longest <= SHORT_ROUND_S or loop.time() - started_at >= longest * MAX_ROUNDS:
                 started_at = loop.time()
-                conversation = next(iter(self._waiting))
-                author = self._waiting.pop(conversation)
-                if not self._waiting:
+                conversation = next(iter(self.waiting))
+                author = self.waiting.pop(conversation)
+                if not self.waiting:
                     self.empty.set()
                 task = asyncio.create_task(process(conversation, author))
-                self._running[conversation] = task
+                self.running[conversation] = task
                 task.add_done_callback(partial(self._end, conversation))
             await asyncio.sleep(0)
             now = loop.time()
             longest, round_at = max(now - round_at, longest * DECAY), now
 
     def _end(self, conversation: str, task: asyncio.Task[None]) -> None:
-        del self._running[conversation]
+        del self.running[conversation]
         self._changed.set()
         if conversation in self._again:  # a message came in during the release of the lease
             self._again.discard(conversation)
@@ -177,7 +170,7 @@ class Worker:
         for service in self._services:
             service.cancel()
         await self._wait_for_turns()
-        turns = list(self._queue.running)
+        turns = list(self._queue.running.values())
         for turn in turns:
             turn.cancel()
         await asyncio.wait((*turns, *self._services), timeout=CANCEL_S)
@@ -185,7 +178,7 @@ class Worker:
     async def _wait_for_turns(self) -> None:
         """Wait until running turns have ended, ``drain_s`` is over, or a second SIGTERM."""
         over = asyncio.create_task(self._hurry.wait())
-        turns = asyncio.gather(*self._queue.running, return_exceptions=True)
+        turns = asyncio.gather(*self._queue.running.values(), return_exceptions=True)
         await asyncio.wait(
             (over, turns), timeout=self._drain_s, return_when=asyncio.FIRST_COMPLETED
         )
@@ -199,7 +192,7 @@ class Worker:
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
                     await (self._queue.empty.wait() if was_full else asyncio.Event().wait())
-            if self._queue.waiting >= SWEEP_LIMIT:
+            if len(self._queue.waiting) >= SWEEP_LIMIT:
                 continue
             try:
                 due, pause_s = await self._store.leases.due(SWEEP_LIMIT), self._sweep_s

@@ -59,7 +59,6 @@ from bot.store.keys import (
     SCHEDULED_S,
     InboxEntry,
     holds,
-    shard_of,
 )
 from bot.store.kv import OWN, SHARED, Belongings, Erase, KeyValue, PersonalData, ToolPins, entry_of
 from bot.store.leases import Lease, Leases, StoreClock
@@ -93,7 +92,6 @@ __all__ = [
     "Files",
     "InboxEntry",
     "JournalledTurn",
-    "KeyValue",
     "Lease",
     "MemoryUse",
     "Next",
@@ -109,7 +107,6 @@ __all__ = [
     "entry_of",
     "holds",
     "open_store",
-    "shard_of",
     "translate_errors",
 ]
 

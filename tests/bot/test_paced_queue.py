@@ -45,7 +45,7 @@ async def test_no_more_at_once_than_allowed() -> None:
         queue.add(name)
     async with running(queue, turns):
         await until(lambda: len(turns.begun) == 2)
-        assert queue.waiting == 1
+        assert len(queue.waiting) == 1
         turns.gate.set()
         await until(lambda: turns.begun == ["a", "b", "c"])
 
@@ -58,7 +58,7 @@ async def test_what_is_named_while_it_is_at_work_is_looked_at_again() -> None:
         await until(lambda: turns.begun == ["a"])
         queue.add("a")
         queue.add("a")
-        assert queue.waiting == 0
+        assert len(queue.waiting) == 0
         turns.gate.set()
         await until(lambda: turns.begun == ["a", "a"] and not list(queue.running))
 

@@ -80,40 +80,25 @@ async def test_a_full_sweep_is_followed_by_the_next_at_once(store: Store) -> Non
         await until(lambda: attended == names)
 
 
-async def test_leaving_waits_for_running_turns(store: Store) -> None:
-    """A shutdown lets a turn under way finish."""
-    attended = Attended()
-    attended.hold = asyncio.Event()
-    worker = Worker(store, asyncio.Event())
-    async with worker.run(attended):
-        worker.add("console:a", "")
-        await until(lambda: attended.conversations == ["console:a"])
-        asyncio.get_running_loop().call_later(0.2, attended.hold.set)
-    assert attended.finished == ["console:a"]
-
-
-async def test_leaving_does_not_wait_for_ever(store: Store) -> None:
-    """A turn that outlasts the patience is cancelled, for another worker to take."""
-    attended = Attended()
-    attended.hold = asyncio.Event()
-    worker = Worker(store, asyncio.Event(), drain_s=0.2)
-    async with worker.run(attended):
-        worker.add("console:a", "")
-        await until(lambda: attended.conversations == ["console:a"])
-    assert attended.finished == []
-
-
-async def test_leaving_in_a_hurry_waits_for_nobody(store: Store) -> None:
-    """A turn under way is cancelled as soon as somebody cannot wait, and the worker is gone."""
-    attended = Attended()
-    attended.hold = asyncio.Event()
-    hurry = asyncio.Event()
-    worker = Worker(store, hurry)
+@pytest.mark.parametrize(
+    ("drain_s", "event", "finished"),
+    [(20, "hold", ["console:a"]), (0.2, "", []), (20, "hurry", [])],
+    ids=["waits", "not for ever", "in a hurry"],
+)
+async def test_leaving_waits_for_running_turns(
+    store: Store, drain_s: float, event: str, finished: list[str]
+) -> None:
+    """A shutdown lets a turn under way finish; one that outlasts the patience, or somebody's who
+    cannot wait, is cancelled, for another worker to take."""
+    attended, events = Attended(), {"hold": asyncio.Event(), "hurry": asyncio.Event()}
+    attended.hold = events["hold"]
+    worker = Worker(store, events["hurry"], drain_s=drain_s)
     async with asyncio.timeout(10), worker.run(attended):
         worker.add("console:a", "")
         await until(lambda: attended.conversations == ["console:a"])
-        asyncio.get_running_loop().call_later(0.1, hurry.set)
-    assert attended.finished == []
+        if event:
+            asyncio.get_running_loop().call_later(0.1, events[event].set)
+    assert attended.finished == finished
 
 
 async def test_a_worker_begins_what_its_own_process_takes_in(store: Store) -> None:
