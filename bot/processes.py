@@ -19,14 +19,13 @@ from bot.app.services import ProcessServices, open_services
 from bot.app.site import asgi
 from bot.app.storage import open_url
 from bot.ops.eviction import Evictor
-from bot.pipeline.periodic import beside_workers
 from bot.settings import Settings
 from bot.store.embedded import Part
 from bot.tasks import run_beside
 from bot.web.connections import bounds_here
 from bot.web.port import READY, Membership, inherited
 from bot.web.server import serving, stop_signals
-from bot.worker import SHORT_SWEEP_S, SWEEP_S, ChatWorker, Process, Service, Worker
+from bot.worker import SHORT_SWEEP_S, SWEEP_S, ChatWorker, Process, Service, Worker, beside_workers
 
 log = structlog.stdlib.get_logger(__name__)
 

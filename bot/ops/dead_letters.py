@@ -10,8 +10,7 @@ from msgspec import DecodeError, Struct
 
 from bot.checks import CheckResult, ago
 from bot.errors import BadInput
-from bot.pipeline.deliveries import decode_delivery, reset_attempts
-from bot.pipeline.journal import decode_event
+from bot.pipeline.journal import decode_delivery, decode_event, reset_attempts
 from bot.store import DeadLetter, DeadLetters, Store
 from bot.terminal import printable
 from bot.transcript import channel_of

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from bot.channels import STOP, Accept, InboundEvent
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
+from bot.interrupts import TOPIC, Interrupt
 from bot.pipeline.feature import Feature, ParsedEvent
-from bot.pipeline.interrupts import TOPIC, Interrupt
 from bot.pipeline.select import (
     CANNED,
     CONVERSATION_DELETED,

@@ -25,6 +25,7 @@ from bot.agent.turn import (
 )
 from bot.channels import InboundEvent, Reply
 from bot.errors import LeaseLost, ModelError, TurnFailed
+from bot.interrupts import Interrupt, RunningTurns
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
 from bot.pipeline.commands import choice_in
 from bot.pipeline.feature import (
@@ -37,7 +38,6 @@ from bot.pipeline.feature import (
     TurnResult,
 )
 from bot.pipeline.history import HistoryWindow, own_message
-from bot.pipeline.interrupts import Interrupt, RunningTurns
 from bot.pipeline.journal import RESPONSE, RESULT, STARTED, Parked, Step
 from bot.pipeline.media import IN_FLIGHT, ByteSemaphore, TurnMedia
 from bot.pipeline.prepare import Attempt

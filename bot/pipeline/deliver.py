@@ -18,9 +18,8 @@ from bot.errors import (
     StoreUnavailable,
     TokenRefused,
 )
-from bot.pipeline.deliveries import decode_delivery, read_held
 from bot.pipeline.feature import Feature, rejected
-from bot.pipeline.journal import DECIDED, read_open_card
+from bot.pipeline.journal import DECIDED, decode_delivery, read_held, read_open_card
 from bot.pipeline.services import Services
 from bot.store import RELEASED, Lease
 from bot.store.keys import Entry

@@ -17,10 +17,9 @@ from bot.agent.turn import ApprovalDecision, TurnUpdate, apply_changes
 from bot.channels import InboundEvent
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
-from bot.pipeline.deliveries import read_undelivered
 from bot.pipeline.feature import Feature, ParsedEvent
 from bot.pipeline.history import rewrite
-from bot.pipeline.journal import newest_address, read_event
+from bot.pipeline.journal import newest_address, read_event, read_undelivered
 from bot.pipeline.select import (
     belongs,
     count_of_one_turn,

@@ -11,11 +11,11 @@ import structlog
 
 from bot.agent.loop import Agent
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable, TurnParked
+from bot.interrupts import RunningTurns
 from bot.pipeline.answer import Answerer
 from bot.pipeline.deliver import OutboxRelay, OutboxState
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import READ_TURNS, HistoryWindow
-from bot.pipeline.interrupts import RunningTurns
 from bot.pipeline.services import NO_DECISIONS, Services
 from bot.pipeline.turn import TurnRunner
 from bot.store import JournalledTurn, Lease, Opened

@@ -14,10 +14,10 @@ from starlette.routing import BaseRoute
 
 from bot.agent.loop import Agent
 from bot.agent.turn import NOBODY
+from bot.alerts import Alerts
 from bot.channels import Accept, Channel, InboundEvent, KeptSection, Reply
 from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
-from bot.pipeline.alerts import Alerts
 from bot.pipeline.feature import (
     AddToAnswer,
     Decisions,

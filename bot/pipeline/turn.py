@@ -17,7 +17,6 @@ from bot.clock import now_ms
 from bot.errors import LeaseLost, MessagesChanged, StoreUnavailable, TurnParked
 from bot.pipeline.answer import Answerer
 from bot.pipeline.commands import Commands
-from bot.pipeline.deliveries import empty_reply
 from bot.pipeline.feature import (
     CommandContext,
     Feature,
@@ -30,6 +29,7 @@ from bot.pipeline.history import KEEP_TURNS, asked_in, encode_turn, own_message
 from bot.pipeline.journal import (
     DECIDED,
     TurnJournal,
+    empty_reply,
     newest_address,
     read_entries,
     read_waiting,

@@ -9,9 +9,8 @@ from typing import Any
 from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import RecordedResponse, StartedCall
 from bot.channels import Delivery
-from bot.pipeline.deliveries import decode_delivery
 from bot.pipeline.history import read_record
-from bot.pipeline.journal import read_entries
+from bot.pipeline.journal import decode_delivery, read_entries
 from bot.store.keys import CONVERSATION_KINDS, unpack
 from bot.transcript import Message, ToolResult
 from tests.bot.store.turns import key

@@ -15,8 +15,8 @@ from msgspec.structs import replace as replaced
 from bot.channels import Abilities, AssertLease, Delivery, InboundEvent
 from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable
 from bot.features.approvals.answers import DECISIONS
+from bot.interrupts import TOPIC
 from bot.pipeline.accept import Intake
-from bot.pipeline.interrupts import TOPIC
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.store.leases import LEASE_MS

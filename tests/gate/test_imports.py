@@ -6,9 +6,6 @@ import grimp
 import pytest
 
 MOST, LONGEST = 15, 6
-# What still exceeds them. Whatever no longer does leaves its list.
-IMPORT_MORE = {"bot.features.approvals.feature"}
-LONGER_CHAINS: set[str] = set()
 
 
 @pytest.fixture(scope="module")
@@ -20,14 +17,13 @@ def graph() -> grimp.ImportGraph:
 def test_a_module_imports_few_others(graph: grimp.ImportGraph) -> None:
     """Whoever changes it need know no more."""
     imported = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
-    assert {one for one, others in imported.items() if len(others) > MOST} == IMPORT_MORE
+    assert [one for one, others in imported.items() if len(others) > MOST] == []
 
 
 def test_chains_of_imports_within_a_package_are_short(graph: grimp.ImportGraph) -> None:
     """Whoever reads a package need go down no further."""
     chains = [longest_chain(graph, [one]) for one in graph.modules]
-    longer = {package_of(graph, chain[0]) for chain in chains if len(chain) > LONGEST}
-    assert longer == LONGER_CHAINS, max(chains, key=len)
+    assert [chain for chain in chains if len(chain) > LONGEST] == []
 
 
 def longest_chain(graph: grimp.ImportGraph, chain: list[str]) -> list[str]:

@@ -16,7 +16,14 @@ from bot.agent.turn import ActingCall, ApprovalDecision
 from bot.channels import Delivery, InboundEvent, Reply
 from bot.errors import TurnParked
 from bot.features.approvals.answers import CHANGED, DECISIONS, REJECTED, Reading, is_addressed
-from bot.features.approvals.questions import Question, card_of, sentence, with_remarks
+from bot.features.approvals.questions import (
+    Question,
+    card_of,
+    question_about,
+    sentence,
+    settled_sentence,
+    with_remarks,
+)
 from bot.features.approvals.review import Reviewers, Vote
 from bot.features.approvals.rules import decide_at_once, decide_by_votes
 from bot.features.approvals.settings import Config
@@ -24,12 +31,9 @@ from bot.pipeline.feature import CallingTurn, Decisions, Feature, ParkedTurn, re
 from bot.pipeline.journal import DECIDED, PARKED, Parked, readable
 from bot.pipeline.select import parse
 from bot.pipeline.services import Services
-from bot.safe_text.arguments import render_within_limit
-from bot.safe_text.glyphs import isolated_name
 from bot.store import Lease
 from bot.texts import language_for
 from bot.transcript import Author, Spending, Usage, channel_of, encode, new_id
-from toolset.titles import words_in
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -55,8 +59,7 @@ class Approvals(Feature, Decisions):
         call, conversation = acting.call, turn.lease.conversation
         default = self._services.defaults.language
         language = language_for(acting.text, acting.asker.locale, default)
-        shown = render_within_limit(call.arguments, acting.tool.labels_in(language))
-        at_once = decide_at_once(self._config, acting, is_shown=shown is not None)
+        at_once = decide_at_once(self._config, acting, language)
         if at_once is not None:
             return at_once
         votes = await self._reviewers.vote(acting, partial(self._spend, conversation, acting.asker))
@@ -78,21 +81,9 @@ class Approvals(Feature, Decisions):
         self, turn: CallingTurn, acting: ActingCall, votes: Sequence[Vote], language: str
     ) -> TurnParked:
         """Ask a person, and record that."""
-        call, asker, lease = acting.call, acting.asker, turn.lease
+        lease = turn.lease
         until = await self._store.now_ms(lease.conversation) + self._config.approval_ttl_s * 1000
-        question = Question(
-            new_id("question"),
-            call.id,
-            call.name,
-            call.arguments,
-            asker=asker.name,
-            asker_id=asker.id,
-            until=until,
-            title=words_in(language, acting.tool.titles),
-            labels=acting.tool.labels_in(language),
-            address=turn.address,
-            language=language,
-        )
+        question = question_about(acting, until, turn.address, language)
         question = with_remarks(question, acting, votes, self._texts)
         channel = self._services.channels[channel_of(lease.conversation)]
         # It invites words only where the bot receives them.
@@ -100,10 +91,10 @@ class Approvals(Feature, Decisions):
         text = sentence(question, self._texts, with_words=with_words)
         card = card_of(question, self._texts)
         reply = Reply(text, card=card)
-        delivery = Delivery(question.id, turn.turn_id, reply, turn.address, asker=asker.id)
+        delivery = Delivery(question.id, turn.turn_id, reply, turn.address, asker=acting.asker.id)
         parked = Parked(card, Raw(encode(question)))
         await self._store.journal.record(lease, PARKED, encode(parked), sends=encode(delivery))
-        log.info("approval.asked", tool=call.name)
+        log.info("approval.asked", tool=acting.call.name)
         return TurnParked(until, 0)  # what waits already is read at once: it may end the question
 
     async def _spend(self, conversation: str, asker: Author, model: str, usage: Usage) -> None:
@@ -160,10 +151,7 @@ class Approvals(Feature, Decisions):
         outcome = OUTCOMES.get(decided.reason, "rejected")
         if decided.approved:
             outcome = "approved"
-        language, tool = question.language, question.shown_tool
-        text = self._texts.get(f"approval.{outcome}", language, tool=tool)
-        if author and (who := isolated_name(author.name)):
-            text = self._texts.get("approval.by", language, outcome=text, name=who)
+        text = settled_sentence(question, outcome, author.name if author else "", self._texts)
         reply = Reply(text, replaces=question.id)
         turn_id = turn.journalled.turn_id
         delivery = Delivery(f"{question.id}_settled", turn_id, reply, question.address)

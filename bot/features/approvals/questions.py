@@ -13,8 +13,10 @@ from bot.agent.turn import ActingCall
 from bot.channels import Button, ButtonCard, fits
 from bot.features.approvals.review import Vote
 from bot.safe_text.arguments import code_block, render_arguments
-from bot.safe_text.glyphs import quotable
+from bot.safe_text.glyphs import isolated_name, quotable
 from bot.texts import Texts
+from bot.transcript import new_id
+from toolset.titles import words_in
 
 APPROVE, REJECT = "approval.approve", "approval.reject"
 # UTF-16 code units of a question: LINE takes 5,000 in a message, Slack 12,000 in a block.
@@ -66,6 +68,24 @@ class Question(Struct, frozen=True, omit_defaults=True):
         return render_arguments(self.arguments, self.labels)
 
 
+def question_about(acting: ActingCall, until: int, address: str, language: str) -> Question:
+    """The question whether a call may be made, without remarks."""
+    call, asker, tool = acting.call, acting.asker, acting.tool
+    return Question(
+        new_id("question"),
+        call.id,
+        call.name,
+        call.arguments,
+        asker=asker.name,
+        asker_id=asker.id,
+        until=until,
+        title=words_in(language, tool.titles),
+        labels=tool.labels_in(language),
+        address=address,
+        language=language,
+    )
+
+
 def with_remarks(
     question: Question, acting: ActingCall, votes: Sequence[Vote], texts: Texts
 ) -> Question:
@@ -89,6 +109,15 @@ def sentence(question: Question, texts: Texts, *, with_words: bool = True) -> st
     values = {"tool": question.shown_tool, "arguments": arguments, "remarks": remarks}
     asked = texts.get("approval.question", language, **values).strip()
     return f"{asked}\n\n{texts.get('approval.answer', language)}" if with_words else asked
+
+
+def settled_sentence(question: Question, outcome: str, name: str, texts: Texts) -> str:
+    """What is said in place of a question, and by whom it was decided if a name is known."""
+    language = question.language
+    text = texts.get(f"approval.{outcome}", language, tool=question.shown_tool)
+    if who := isolated_name(name):
+        text = texts.get("approval.by", language, outcome=text, name=who)
+    return text
 
 
 def card_of(question: Question, texts: Texts) -> ButtonCard:

@@ -10,7 +10,7 @@ from bot.features.approvals.questions import SENTENCE_CAP
 from bot.features.approvals.review import Vote
 from bot.features.approvals.settings import Config
 from bot.pipeline.feature import rejected
-from bot.safe_text.arguments import SHOWN
+from bot.safe_text.arguments import SHOWN, render_within_limit
 from bot.safe_text.glyphs import quotable
 
 SWITCHED_OFF = "rejected: calls that act are switched off here"
@@ -26,14 +26,8 @@ VETOED = "rejected by the reviewers"
 CHANGES = frozenset({"edited", "unsent", "left"})
 
 
-def decide_at_once(
-    config: Config, acting: ActingCall, *, is_shown: bool
-) -> ApprovalDecision | None:
-    """The decision that needs neither votes nor a person.
-
-    Args:
-        is_shown: a question can show all arguments.
-    """
+def decide_at_once(config: Config, acting: ActingCall, language: str) -> ApprovalDecision | None:
+    """The decision that needs neither votes nor a person, who would be asked in a language."""
     call, mode = acting.call, config.approval_mode
     if mode == "auto_approve" and not acting.address:
         return approved(acting)
@@ -41,7 +35,8 @@ def decide_at_once(
         return rejected(call.id, NO_ADDRESS if acting.address else SWITCHED_OFF)
     if not (acting.asker.id or config.approvers):
         return rejected(call.id, NOBODY_MAY)
-    return None if is_shown else rejected(call.id, TOO_LONG)
+    shown = render_within_limit(call.arguments, acting.tool.labels_in(language))
+    return rejected(call.id, TOO_LONG) if shown is None else None
 
 
 def decide_by_votes(

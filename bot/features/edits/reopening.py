@@ -13,9 +13,8 @@ import structlog
 
 from bot.agent.turn import RecordedResponse
 from bot.channels import Delivery, InboundEvent
-from bot.pipeline.deliveries import deletion_of, read_undelivered
 from bot.pipeline.history import KEEP_TURNS, StoredTurn, Turns, asked_in, read_turns
-from bot.pipeline.journal import RESPONSE, RESULT, readable_events
+from bot.pipeline.journal import RESPONSE, RESULT, deletion_of, read_undelivered, readable_events
 from bot.pipeline.select import CONVERSATION_DELETED, parse
 from bot.pipeline.services import Services
 from bot.store import ARRIVAL, Lease, ReopenedTurn

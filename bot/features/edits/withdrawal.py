@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from bot.channels import Delivery, InboundEvent
 from bot.clock import now_ms
-from bot.pipeline.deliveries import deletion_of, deletions_of, read_undelivered
 from bot.pipeline.history import KEEP_TURNS, asked_in, read_turns
+from bot.pipeline.journal import deletion_of, deletions_of, read_undelivered
 from bot.pipeline.services import Services
 from bot.store import Lease, Store
 from bot.transcript import TurnRecord, channel_of, encode

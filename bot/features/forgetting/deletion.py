@@ -7,17 +7,21 @@ from dataclasses import dataclass
 
 from bot.agent.turn import apply_changes
 from bot.channels import Delivery, InboundEvent
-from bot.pipeline.deliveries import (
+from bot.interrupts import TOPIC, Interrupt
+from bot.pipeline.feature import Feature
+from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, rewrite
+from bot.pipeline.journal import (
     decode_delivery,
     deletion_of,
     deletions_of,
+    newest_address,
+    read_event,
     read_stored,
     read_undelivered,
+    read_waiting,
+    readable,
+    readable_events,
 )
-from bot.pipeline.feature import Feature
-from bot.pipeline.history import KEEP_TURNS, messages_of, read_turns, rewrite
-from bot.pipeline.interrupts import TOPIC, Interrupt
-from bot.pipeline.journal import newest_address, read_event, read_waiting, readable, readable_events
 from bot.pipeline.select import CONVERSATION_DELETED
 from bot.pipeline.services import Services
 from bot.store import ARRIVAL, ASIDE, CHANGE, CONTROL, OWN, SHARED, Lease, entry_of, holds

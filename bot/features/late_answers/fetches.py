@@ -11,8 +11,14 @@ from msgspec.structs import replace
 
 from bot.channels import Button, ButtonCard, Delivery, InboundEvent, KeptDelivery, Reply
 from bot.commands import SpokenCommands
-from bot.pipeline.deliveries import Undelivered, read_held, read_outbox
-from bot.pipeline.journal import TurnJournal, read_entries, read_waiting
+from bot.pipeline.journal import (
+    TurnJournal,
+    Undelivered,
+    read_entries,
+    read_held,
+    read_outbox,
+    read_waiting,
+)
 from bot.pipeline.select import CANNED, parse, unsent_among
 from bot.pipeline.services import Services
 from bot.texts import Texts, language_of

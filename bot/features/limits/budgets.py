@@ -18,12 +18,12 @@ from typing import Any, Literal, NamedTuple
 
 import structlog
 
+from bot.alerts import Alerts
 from bot.channels import DailyUse
 from bot.clock import Days
 from bot.errors import StoreUnavailable
 from bot.features.limits.settings import Config
 from bot.features.limits.store import Counter, Counters, Scope, Spent, Totals, Unit
-from bot.pipeline.alerts import Alerts
 from bot.prices import counted_tokens
 from bot.store import Store
 from bot.store.keys import person_of

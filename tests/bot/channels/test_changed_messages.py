@@ -14,7 +14,7 @@ from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
 from bot.errors import StoreUnavailable
 from bot.features.polls.poll import Poll
-from bot.pipeline.interrupts import TOPIC
+from bot.interrupts import TOPIC
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store

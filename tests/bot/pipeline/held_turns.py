@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from redis.asyncio import Redis
 
-from bot.pipeline.interrupts import TOPIC
+from bot.interrupts import TOPIC
 from bot.providers.scripted import Step
 from bot.store.keys import Keys
 from bot.transcript import Message, ToolCall

@@ -13,9 +13,9 @@ from redis.asyncio import Redis
 
 from bot.agent.loop import CANCELLED
 from bot.channels import STOP, Abilities, InboundEvent
+from bot.interrupts import TOPIC, Interrupt, RunningTurns
 from bot.pipeline.answer import YOUNG_S
 from bot.pipeline.history import read_history
-from bot.pipeline.interrupts import TOPIC, Interrupt, RunningTurns
 from bot.providers import Restarted, TextDelta
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -202,7 +202,7 @@ async def test_a_stop_that_found_no_turn_is_forgotten_after_a_while(
         True,
         False,
     ]
-    monkeypatch.setattr("bot.pipeline.interrupts.MISSED_S", 1e-9)
+    monkeypatch.setattr("bot.interrupts.MISSED_S", 1e-9)
     running.interrupt(Interrupt("three", "s1"))
     assert [running.take_missed(conversation) for conversation in ("two", "three")] == [
         False,

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import InboundEvent
+from bot.interrupts import TOPIC, Interrupt
 from bot.live_events import AnswerRestarted, AnswerText
-from bot.pipeline.interrupts import TOPIC, Interrupt
 from bot.pipeline.prepare import MOST_CHANGES
 from bot.providers import TextDelta
 from bot.providers.scripted import Step

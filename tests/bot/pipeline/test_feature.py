@@ -18,7 +18,6 @@ from bot.channels import Delivery, InboundEvent, Reply
 from bot.commands import SpokenCommands
 from bot.errors import StoreUnavailable
 from bot.pipeline.feature import AnsweredTurn, Feature, Outgoing, TurnRequest, TurnResult
-from bot.pipeline.periodic import beside_workers, do_if_due
 from bot.pipeline.select import parse, triage
 from bot.pipeline.services import Features, Services
 from bot.providers.scripted import Step
@@ -26,6 +25,7 @@ from bot.store import Lease, Store
 from bot.tasks import run_beside
 from bot.telemetry.observed import EventTaken, EventUse, ObservedStep
 from bot.transcript import Author, Message, encode
+from bot.worker import beside_workers, do_if_due
 from tests.bot.harness import HERE, Harness, MakeFeature, texts, words
 from tests.waiting import until
 

@@ -10,7 +10,7 @@ import structlog
 
 from bot.channels.line.types import data_of
 from bot.features.late_answers.fetches import FETCH, fetch_button
-from bot.pipeline.deliveries import read_held
+from bot.pipeline.journal import read_held
 from bot.providers.scripted import Step
 from bot.store import Store
 from tests.bot.channels.line.pipeline import open_pipeline

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from bot.alerts import Alerts
 from bot.clock import Days
 from bot.features.limits.budgets import Balance, Budgets
 from bot.features.limits.settings import Config
-from bot.pipeline.alerts import Alerts
 from bot.pipeline.services import Services
 from bot.store import Store
 from bot.telemetry import Metrics

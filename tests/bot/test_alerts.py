@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 import structlog
 
+from bot.alerts import Alerts
 from bot.channels import Delivery, Reply
 from bot.clock import Days
 from bot.errors import DeliveryRefused, ModelUnusable, TokenRefused
-from bot.pipeline.alerts import Alerts
-from bot.pipeline.deliveries import decode_delivery
+from bot.pipeline.journal import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
 from bot.texts import load
