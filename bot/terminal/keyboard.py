@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from importlib import import_module
+from importlib.util import find_spec
 from threading import Thread
 
 PROMPT = "\x1b[1;36m›\x1b[0m "
@@ -24,13 +25,14 @@ class Keyboard:
     def __init__(self) -> None:
         self._modes = termios.tcgetattr(sys.stdin)
         self._is_reading = False
-        # Importing it changes what input() does.
-        self._editor = import_module("readline")
+        # There are Pythons without it, and importing it changes what input() does.
+        self._editor = import_module("readline") if find_spec("readline") else None
 
     def remember(self, lines: Iterable[str]) -> None:
         """Have these lines under the arrow keys, oldest first."""
-        for line in lines:
-            self._editor.add_history(line)
+        if self._editor is not None:
+            for line in lines:
+                self._editor.add_history(line)
 
     async def read_line(self) -> str | None:
         """The next line; None at Ctrl-D. Until the next call, keys wait for it, unseen."""
@@ -41,8 +43,9 @@ class Keyboard:
         finally:
             self._is_reading = False
             print(flush=True)
-            # A terminal in line mode would swallow Ctrl-D.
-            self._set_modes(termios.ECHO | termios.ICANON)
+            # With readline, a terminal in line mode would swallow Ctrl-D; without, only the
+            # terminal understands it.
+            self._set_modes(termios.ECHO | (termios.ICANON if self._editor else 0))
 
     def close(self) -> None:
         """Leave the terminal as it was found."""
@@ -59,7 +62,8 @@ class Keyboard:
             print(ERASE_LINE, end="", flush=True)
         yield
         if self._is_reading:
-            print(f"{PROMPT}{self._editor.get_line_buffer()}", end="", flush=True)
+            typed = self._editor.get_line_buffer() if self._editor is not None else ""
+            print(f"{PROMPT}{typed}", end="", flush=True)
 
     def _set_modes(self, without: int) -> None:
         """Set the terminal's modes as they were found, without some of the local ones."""
@@ -70,7 +74,7 @@ class Keyboard:
 
     def _input(self) -> str | None:
         try:
-            return input(COUNTED_PROMPT)
+            return input(COUNTED_PROMPT if self._editor else PROMPT)
         except (EOFError, OSError):
             return None
 

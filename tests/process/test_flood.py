@@ -18,6 +18,7 @@ from tests.process.kaiwa_process import Installation, KaiwaProcess
 from tests.waiting import until
 
 PEOPLE = 100
+WAVE = 50
 CONNECTIONS = 32
 
 
@@ -27,14 +28,17 @@ class Crowd:
     def __init__(self, line: LineFake, slack: SlackFake) -> None:
         self._line = line
         self._slack = slack
+        self.size = 0
 
-    async def write(self, running: KaiwaProcess) -> Counter[int]:
-        """Each of them writes one message; the statuses of the answers."""
+    async def write(self, running: KaiwaProcess, people: int) -> Counter[int]:
+        """Each of so many new people writes one message; the statuses of the answers."""
+        numbers = range(self.size, self.size + people)
+        self.size += people
         limits = httpx.Limits(max_connections=CONNECTIONS)
         async with httpx.AsyncClient(base_url=running.base_url, limits=limits, timeout=30) as http:
             writing = (
                 self._line_writes(http, n) if n % 2 else self._slack_writes(http, n)
-                for n in range(PEOPLE)
+                for n in numbers
             )
             return Counter(await asyncio.gather(*writing))
 
@@ -73,10 +77,29 @@ async def test_a_flood_is_taken_in_and_answered(
     is answered once."""
     gate, crowd = slow(gemini), Crowd(line, slack)
     async with here.run() as running:
-        assert await crowd.write(running) == Counter({200: PEOPLE})
+        assert await crowd.write(running, PEOPLE) == Counter({200: PEOPLE})
         await until(lambda: gemini.streaming == PEOPLE, 60)
         gate.set()
         await until(lambda: len(crowd.answered) == PEOPLE, 60)
         await running.idle(seconds=30)
     assert set(crowd.answered.values()) == {1}
     assert len(gemini.requests) == PEOPLE
+
+
+async def test_two_processes_share_a_flood(
+    here: Installation, gemini: GeminiFake, line: LineFake, slack: SlackFake
+) -> None:
+    """All webhooks come to one process, wave after wave, until the other one has found some. Each
+    is answered once."""
+    gemini.always = lambda _: said("Hello!")
+    crowd = Crowd(line, slack)
+    async with here.run() as door, here.worker() as other:
+        async with asyncio.timeout(60):
+            while not other.log("turn.answered"):
+                assert await crowd.write(door, WAVE) == Counter({200: WAVE})
+        await until(lambda: len(crowd.answered) == crowd.size, 60)
+        await door.idle(seconds=30)
+        shares = [len(running.log("turn.answered")) for running in (door, other)]
+    assert set(crowd.answered.values()) == {1}
+    assert sum(shares) == crowd.size
+    assert min(shares) > 0

@@ -10,6 +10,7 @@ import socket
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.openai import KEY as OPENAI_KEY
@@ -53,6 +54,15 @@ async def test_a_question_goes_through_model_and_tool_to_an_answer(
         assert secret not in running.output
 
 
+async def second_one_gives_up(folder: Path) -> None:
+    """A second Kaiwa in the same folder is one line with the fix."""
+    async with kaiwa(folder, "run") as second:
+        assert await second.process.wait() == 2
+    (complaint,) = [line for line in second.lines if line.startswith("kaiwa:")]
+    assert complaint.startswith("kaiwa: KAIWA_DATA_DIR: another Kaiwa runs with ")
+    assert "Traceback" not in second.output
+
+
 async def is_refused_within_three_seconds(running: KaiwaProcess, store: int) -> None:
     """Nothing is accepted that a frozen store cannot keep, and nobody waits long to be refused."""
     async with httpx.AsyncClient(base_url=running.base_url, timeout=5) as http:
@@ -79,6 +89,7 @@ async def test_nothing_configured_is_a_demo_that_survives_its_store(tmp_path: Pa
             assert await running.post(path, b"{}", {}) == 404
         assert [await running.get("/"), await running.get("/metrics")] == [200, 200]
         assert not (tmp_path / "data" / "console_token").exists()
+        await second_one_gives_up(tmp_path)
         await is_refused_within_three_seconds(
             running, int((tmp_path / "data" / "valkey.pid").read_text())
         )
@@ -105,3 +116,20 @@ async def test_a_busy_port_is_one_line_with_the_fix(tmp_path: Path) -> None:
             (line,) = running.lines
             assert line.startswith(f"kaiwa: PORT: cannot listen on 127.0.0.1:{port}")
     assert left_behind(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "complaint"),
+    [
+        ("run", {"REDIS_URL": "redis://127.0.0.1:1/0"}, "kaiwa: REDIS_URL: "),
+        ("worker", {}, "no Kaiwa runs with "),
+    ],
+)
+async def test_a_store_that_is_not_there_is_one_line(
+    tmp_path: Path, command: str, variables: dict[str, str], complaint: str
+) -> None:
+    """With the fix; no command but ``kaiwa run`` starts one of its own."""
+    async with kaiwa(tmp_path, command, **variables) as running:
+        assert await running.process.wait() == 1
+    assert complaint in running.lines[-1]
+    assert "Traceback" not in running.output

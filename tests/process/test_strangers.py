@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -31,6 +32,7 @@ HALVES = (
     b"POST /webhooks/line HTTP/1.1\r\nHost: x\r\nX-Line-Sig",
     b"POST /webhooks/line HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{}",
 )
+MIB = 1024 * 1024
 FEW_DESCRIPTORS = (
     f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (160, 160)); {ENTRY}"
 )
@@ -74,13 +76,47 @@ async def test_signed_webhooks_get_in_where_descriptors_are_few(
     assert reported["limit"] == 80
 
 
+def resident(running: KaiwaProcess) -> int:
+    """Bytes of memory that are its own."""
+    pages = Path(f"/proc/{running.process.pid}/statm").read_text().split()[1]
+    return int(pages) * resource.getpagesize()
+
+
+HEADS = (
+    (b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: ", b"x" * MIB, 150),  # a header of 150 MiB
+    (b"GET /", b"x" * MIB, 20),  # an address of 20 MiB
+    (b"GET /healthz HTTP/1.1\r\nHost: x\r\n", b"A: b\r\n" * 10_000, 50),  # 500,000 headers
+)
+
+
+async def refuse_heads_without_end(running: KaiwaProcess) -> None:
+    """After 64 KiB; nothing of the rest is kept."""
+    before = resident(running)
+    for beginning, piece, pieces in HEADS:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port_of(running))
+        # What comes is read at once: a reset takes with it what nobody has read.
+        reading = asyncio.create_task(reader.read(1000))
+        with suppress(ConnectionError):
+            writer.write(beginning)
+            for _ in range(pieces):
+                writer.write(piece)
+                await writer.drain()
+        reported = await reading
+        assert reported.startswith(b"HTTP/1.1 431 ")
+        assert resident(running) - before < 8 * MIB
+        writer.transport.abort()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
+    assert await running.get("/healthz") == 200
+
+
 def console_token(folder: Path) -> str:
     return (folder / "data" / "console_token").read_text().strip()
 
 
 async def test_strangers_get_nothing_and_stop_nobody(here: Installation, line: LineFake) -> None:
     """The page's token is kept for its owner alone, and never logged; without it nobody gets in.
-    Signed webhooks are taken beside a thousand half requests."""
+    Signed webhooks are taken beside a thousand half requests and heads without end."""
     async with here.web() as running:
         path = here.folder / "data" / "console_token"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -88,6 +124,7 @@ async def test_strangers_get_nothing_and_stop_nobody(here: Installation, line: L
         assert len(token) >= 43
         await refuse_strangers(running.base_url)
         await let_in_who_has(token, running.base_url)
+        await refuse_heads_without_end(running)
         async with half_open(running, 1000):
             statuses = [await post_line(running, line, f"message {n}") for n in range(10)]
             assert statuses == [200] * 10
