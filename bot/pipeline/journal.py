@@ -1,5 +1,5 @@
-"""The steps that a turn records while it runs, and how another process reads them back after a
-crash."""
+"""The steps that a turn records while it runs, and stored deliveries: how they are read back, after
+a crash by another process."""
 
 from __future__ import annotations
 
