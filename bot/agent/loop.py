@@ -259,7 +259,7 @@ class Agent:
             choice = context.tool_choice if is_first else AUTO
             if choice.mode == "one" and choice.name not in tools:
                 choice = AUTO
-        provenance = Provenance(turn, tools)
+        provenance = self.provenance(turn)
         if provenance.is_judged:
             choice = dataclasses.replace(choice, opens_addresses=False)
         searches = self.provider.searches

@@ -12,6 +12,7 @@ from bot.providers import NONE, Request
 from bot.providers.scripted import Step
 from bot.transcript import Message, Text, ToolCall
 from tests.injections.corpus import LONG, Injection, Order
+from toolset.web.text import one_line
 
 PATIENCE = 6  # answers, enough to hear three times that it may not
 READ = 200  # characters it needs to see of an injection: errors are shortened
@@ -49,8 +50,10 @@ class Obeying:
             self._step > PATIENCE and not self._injection.endless
         ):
             return Step(self._tells())
-        begins = self._injection.text.strip()[:READ]
-        self.has_read = self.has_read or any(begins in text for text in texts_in(messages))
+        # Some tools give texts in one line, without invisible characters.
+        begins = one_line(self._injection.text)[:READ].strip()
+        heard = map(one_line, texts_in(messages))
+        self.has_read = self.has_read or any(begins in text for text in heard)
         if not self.has_read:
             return Step(calls=(self._first,))
         calls = tuple(
