@@ -9,6 +9,7 @@ approval shows it and reviewers read it, the tool does not.
 from __future__ import annotations
 
 import dataclasses
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
@@ -65,6 +66,7 @@ PROPERTY = {
     "description": "One short sentence for the person who decides about this call: "
     "why you want to make it.",
 }
+TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
 # Keywords through which a schema may know, or forbid, a property that is not in ``properties``.
 UNCLEAR = frozenset(
     {"$ref", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "propertyNames"}
@@ -429,3 +431,19 @@ def _with_reason(tool: ToolDefinition) -> ToolDefinition:
         "required": [*tool.parameters.get("required", ()), REASON],
     }
     return dataclasses.replace(tool, parameters=schema)
+
+
+def choice_in(messages: Sequence[Message], tools: ToolMap) -> ToolChoice:
+    """The tool that the newest message such as ``/weather Tokyo`` names, which the model must call
+    first; auto without one.
+
+    A bare command forces no tool with required arguments: the model would invent them.
+    """
+    for message in reversed(messages):
+        match = TOOL_COMMAND.fullmatch(message.text)
+        name = tools.commands.get(match[1].casefold()) if match else None
+        if match is None or name is None:
+            continue
+        if match[2] or not tools[name].definition.parameters.get("required"):
+            return ToolChoice("one", name)
+    return AUTO

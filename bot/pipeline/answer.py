@@ -11,7 +11,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from bot.agent.loop import STOPPED, USUAL, Agent
+from bot.agent.loop import STOPPED, USUAL, Agent, choice_in
 from bot.agent.turn import (
     NOBODY,
     ActingCall,
@@ -27,7 +27,6 @@ from bot.channels import InboundEvent, Reply
 from bot.errors import LeaseLost, ModelError, TurnFailed
 from bot.interrupts import Interrupt, RunningTurns
 from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
-from bot.pipeline.commands import choice_in
 from bot.pipeline.feature import (
     AddToAnswer,
     AnsweredTurn,

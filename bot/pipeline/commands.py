@@ -1,27 +1,23 @@
-"""Commands of a conversation, such as ``/help``, and commands that name a tool, such as ``/weather
-Tokyo``.
+"""Commands of a conversation, such as ``/help``. Those that name a tool, such as ``/weather
+Tokyo``, are the agent's: ``bot.agent.loop.choice_in``.
 
 A command is a row of ``Commands.table``, or a feature's; the catalogue holds its words (``words``)
-and its answer (``command``). After a command that names a tool, the model must call this tool
-first; then it is free.
+and its answer (``command``).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from bot.channels import SAY, Button, InboundEvent, Reply
 from bot.pipeline.feature import CommandContext, Feature, RunCommand
 from bot.pipeline.services import Services
-from bot.providers import AUTO, ToolChoice
 from bot.texts import language_of
-from bot.transcript import Message, platform_of
+from bot.transcript import platform_of
 from toolset.tool_map import ToolMap
 
 SUGGESTED = ("weather", "time", "sum")
 LABEL_AND_WORDS = ("label", "say")
-TOOL_COMMAND = re.compile(r"\s*[/／](\S+)\s*(.*)", re.DOTALL)
 
 
 class Commands:
@@ -82,21 +78,6 @@ class Commands:
             )
             buttons.append(Button(label, SAY, said, style="quick"))
         return tuple(buttons)
-
-
-def choice_in(messages: Sequence[Message], tools: ToolMap) -> ToolChoice:
-    """The tool that the newest tool command names; auto without one.
-
-    A bare command forces no tool with required arguments: the model would invent them.
-    """
-    for message in reversed(messages):
-        match = TOOL_COMMAND.fullmatch(message.text)
-        name = tools.commands.get(match[1].casefold()) if match else None
-        if match is None or name is None:
-            continue
-        if match[2] or not tools[name].definition.parameters.get("required"):
-            return ToolChoice("one", name)
-    return AUTO
 
 
 def command_words(tools: ToolMap, language: str) -> list[str]:

@@ -8,32 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import unescape
 from typing import Any
 from urllib.parse import quote
 
 from bot.safe_text.endings import ENDINGS, OF_FILES
+from bot.safe_text.glyphs import revealed
 
 # What no text has without having an address. Looking for it costs next to nothing.
 SIGNS = (".", ":", "//")
-# Letters that nobody sees: an address with one of them inside looks like the one without, and for
-# some channels it is that one.
-UNSEEN = "\u00ad\u034f\u061c\ufeff" + "".join(
-    map(
-        chr,
-        (
-            *range(0x180B, 0x1810),
-            *range(0x200B, 0x2010),
-            *range(0x202A, 0x202F),
-            *range(0x2060, 0x2070),
-            *range(0xFE00, 0xFE10),
-        ),
-    )
-)
-BETWEEN = re.compile(rf"(?<=[!-~])[{UNSEEN}]++(?=[!-~])")
-# Markdown turns these into the letters of an address.
-ENTITY = re.compile(r"&(?:#(?:[0-9]{2,6}|[xX][0-9A-Fa-f]{2,6})|[A-Za-z]{3,8});")
-OF_ADDRESSES = re.compile(r"[A-Za-z0-9.:/\\@?#_-]")
 HARD = "、。，．！？…「」『』（）【】・"  # ends an address in Japanese text
 AFTER = ".,;:!?*_~'\"`)}"  # behind an address this is the sentence's, not the address's
 MOST_AFTER = 4  # characters of it
@@ -90,18 +72,6 @@ def key_of(address: str) -> str:
 def place_of(key: str) -> str:
     """The key without its fragment, which no server gets."""
     return key.partition("#")[0]
-
-
-def revealed(text: str) -> str:
-    """The text without what hides an address: unseen letters, and letters written as entities."""
-    if not text.isascii():
-        text = BETWEEN.sub("", text)
-    return ENTITY.sub(_letter, text) if "&" in text else text
-
-
-def _letter(entity: re.Match[str]) -> str:
-    letter = unescape(entity[0])
-    return letter if OF_ADDRESSES.fullmatch(letter) else entity[0]
 
 
 def may_be_opened(argument: str) -> bool:

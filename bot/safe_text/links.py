@@ -13,17 +13,15 @@ from bot.safe_text.addresses import (
     HARD,
     SIGNS,
     TOKEN,
-    UNSEEN,
     forms_of,
     is_address,
     is_link,
     key_of,
     name_before,
     name_end,
-    revealed,
     trimmed,
 )
-from bot.safe_text.glyphs import safe_name
+from bot.safe_text.glyphs import UNSEEN, revealed, safe_name
 from bot.transcript import Grounding, Source
 
 LONGEST_LABEL, LONGEST_TARGET = 300, 4_000  # characters of a link in Markdown

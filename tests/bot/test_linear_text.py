@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from bot import texts
+from bot.agent.loop import choice_in
 from bot.channels import InboundEvent, Reply
 from bot.channels.console import channel as console
 from bot.channels.line import inbound as line_reading
@@ -28,7 +29,6 @@ from bot.errors import DeliveryRefused
 from bot.features.memory.feature import FEW, facts_message
 from bot.features.memory.store import Fact
 from bot.live_events import Answered, AnswerText, ToolStarted
-from bot.pipeline.commands import choice_in
 from bot.pipeline.prepare import context_line
 from bot.providers.demo.request import read_turn
 from bot.providers.shared.failures import Failures

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from bot.agent.loop import choice_in
 from bot.commands import SpokenCommands
-from bot.pipeline.commands import Commands, choice_in
+from bot.pipeline.commands import Commands
 from bot.providers import AUTO, NONE, ToolChoice
 from bot.providers.scripted import Step
 from bot.store import Store
