@@ -180,8 +180,11 @@ def _modules(folder: Path) -> list[Path]:
 
 
 def _is_meant(member: type[Any]) -> bool:
-    """Whether a class is to be a tool; ``Tool`` itself and helpers, which begin with _, are not."""
-    if member is Tool or member.__name__.startswith("_"):
+    """Whether a class is to be a tool. Protocols such as ``Tool`` are not, nor is what tools have
+    in common: it begins with _ and has no tool's name."""
+    if getattr(member, "_is_protocol", False):
+        return False
+    if member.__name__.startswith("_") and not hasattr(member, "name"):
         return False
     return hasattr(member, "call") and (hasattr(member, "create") or hasattr(member, "risk"))
 

@@ -6,15 +6,16 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
 
+import toolset
 from bot.errors import BadInput
 from bot.ops.variable_names import own_variables
-from bot.plugins import tool_variables
 from toolset.openapi.api_file import FOLDER, NAME, ApiFile
 from toolset.openapi.document import Document
 from toolset.openapi.schemas import BadDocument
@@ -56,8 +57,7 @@ def write_api(
         api = document.choose(ids, server, source if _is_address(source) else "")
     except BadDocument as error:
         raise BadInput(f"{source}: {error}") from error
-    # Their values must not go to an API, whatever a document calls itself.
-    if taken := set(api.variables) & (own_variables() | tool_variables(None)):
+    if taken := set(api.variables) & _variables_of_kaiwa():
         raise BadInput(
             f"--name: choose another; {min(taken)} is a setting of Kaiwa itself, and not for "
             f"{api.server}"
@@ -92,6 +92,12 @@ def steps_for_api(path: Path, api: ApiFile, tools_dir: Path | None) -> str:
         f"{path}\n{''.join(tools)}\nThey call {api.server}.{''.join(variables)}\n"
         f"Then see them: {setting}kaiwa tools"
     )
+
+
+def _variables_of_kaiwa() -> set[str]:
+    """Those whose values must not go to an API, whatever a document calls itself."""
+    fields = chain.from_iterable(tool.Config.model_fields for tool in toolset.find())
+    return own_variables() | {field.upper() for field in fields}
 
 
 def _read(source: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -106,6 +106,24 @@ def test_a_class_that_is_nearly_a_tool_stops_start_up(
 def test_a_helper_class_is_no_tool() -> None:
     """With call alone nothing is meant to be offered."""
     assert tools_in(module(Helper=type("Helper", (), {"call": None})), "toolset/new.py") == []
+
+
+def test_a_protocol_is_no_tool() -> None:
+    """Whatever methods it names."""
+
+    class Maker(Protocol):
+        def create(self) -> None: ...
+
+        def call(self) -> None: ...
+
+    assert tools_in(module(Maker=Maker), "toolset/new.py") == []
+
+
+def test_what_tools_share_begins_with_an_underscore() -> None:
+    """With a tool's name such a class is a tool all the same."""
+    shared = type("_Shared", (), {"create": None, "call": GetCurrentTime.call})
+    tool = type("_Tool", (GetCurrentTime,), {})
+    assert tools_in(module(_Shared=shared, _Tool=tool), "toolset/new.py") == [tool]
 
 
 def test_the_operators_tools_join_kaiwas_own(tmp_path: Path) -> None:

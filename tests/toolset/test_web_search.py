@@ -118,12 +118,13 @@ async def test_what_pages_say_of_themselves_is_bounded(
         page(3, url="https://kyoto.example/" + endless),
         page(4, url=None),
         page(5, title=None, description=7, content=7),
+        page(6, url="https://kyoto.example/a b?by=<me>@home"),
     ]
-    long, untitled = (await web_search.call({"query": "autumn", "count": 10}, context())).response[
-        "results"
-    ]
+    found = await web_search.call({"query": "autumn", "count": 10}, context())
+    long, untitled, spaced = found.response["results"]
     assert (len(long["title"]), len(long["snippet"])) == (TITLE_CAP, SNIPPET_CAP)
     assert (untitled["title"], untitled["snippet"]) == ("https://kyoto.example/5", "")
+    assert spaced["url"] == "https://kyoto.example/a b?by=<me>@home"
 
 
 async def test_long_and_empty_queries(fake: Fake, web_search: ValidatedTool) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from toolset.tool import ToolError
 from toolset.web.json_values import entries
-from toolset.web.text import line, web_address
+from toolset.web.text import line
 
 MAX_RESULTS = 10
 TITLE_CAP = 200  # characters
@@ -72,8 +72,10 @@ def read_results(
 
 
 def _result(entry: dict[str, Any], snippet_field: str, date_field: str) -> SearchResult | None:
-    url = web_address(entry.get("url"), URL_CAP)
-    if not url:
+    url = entry.get("url")
+    if not isinstance(url, str) or len(url) > URL_CAP:
+        return None
+    if not url.startswith(("https://", "http://")):
         return None
     title = line(entry.get("title"), TITLE_CAP) or url[:TITLE_CAP]
     snippet = line(entry.get(snippet_field), SNIPPET_CAP)

@@ -144,6 +144,20 @@ def test_a_document_does_not_get_kaiwas_own_secrets(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_installed_packages_are_not_asked(
+    pets: PetsFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is broken keeps nobody from a tool of their own."""
+    info = tmp_path / "broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n", "utf-8")
+    (info / "entry_points.txt").write_text("[kaiwa.tools]\nany = no_such_module\n", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    source = f"{pets.base_url}/openapi.json"
+    path, _ = write_api(source, ["listPets"], name="", server="", folder=tmp_path / "tools")
+    assert path.exists()
+
+
 @pytest.mark.parametrize("name", ["Pets", "1pets", "../pets", "a" * 33, "a-b"])
 def test_a_name_becomes_a_file_and_variables(name: str, pets: PetsFake, tmp_path: Path) -> None:
     """So only plain ones will do; a title without letters needs one."""
