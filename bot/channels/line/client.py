@@ -116,13 +116,11 @@ class Client:
 
     async def start_loading(self, user: str, seconds: int) -> None:
         """Show the loading animation for 5 to 60 seconds, in steps of 5."""
-        async with self._send("chat/loading/start", {"chatId": user, "loadingSeconds": seconds}):
-            return
+        await self._post("chat/loading/start", {"chatId": user, "loadingSeconds": seconds})
 
     async def mark_as_read(self, token: str) -> None:
         """Mark a message, and those before it, as read."""
-        async with self._send("chat/markAsRead", {"markAsReadToken": token}):
-            return
+        await self._post("chat/markAsRead", {"markAsReadToken": token})
 
     async def get_person(self, chat: Chat, user: str) -> Person:
         """A person's profile, as far as a chat shows it.
@@ -176,6 +174,11 @@ class Client:
         async with self._send(path, request | {"messages": made}, headers) as response:
             sent = await _decode(response, _Sent)
         return [message.id for message in sent.sent_messages]
+
+    async def _post(self, path: str, request: JSON) -> None:
+        """Post what has an empty answer, which is read: else its connection would be closed."""
+        async with self._send(path, request) as response:
+            await read_beginning(response, MAX_ANSWER)
 
     @asynccontextmanager
     async def _send(

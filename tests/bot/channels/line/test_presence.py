@@ -3,7 +3,10 @@ notice."""
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
+from aiohttp import web
 
 from bot.channels.line.channel import LOADING_S, show_running
 from bot.channels.line.client import Client
@@ -14,6 +17,7 @@ from bot.transcript import encode
 from tests.bot.channels.line.rig import IN_GROUP, IN_PRIVATE, Rig, line_config
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import USER
+from tests.fakes.serving import serving
 from tests.waiting import until
 
 READ = encode(Address(mark_as_read_token="read")).decode()
@@ -35,6 +39,28 @@ async def test_the_animation_is_kept_alive_until_the_turn_ends(fake: LineFake) -
         async with run_beside(showing):
             await until(lambda: len(fake.loading) >= 3)
     assert fake.read == []
+
+
+async def test_the_connection_is_used_again() -> None:
+    """An answer that nobody reads to its end would close it."""
+    connections: list[object] = []
+
+    async def answer_slowly(request: web.Request) -> web.StreamResponse:
+        connections.append(request.transport)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await asyncio.sleep(0.05)
+        await response.write(b"{}")
+        return response
+
+    application = web.Application()
+    application.router.add_post("/{path:.*}", answer_slowly)
+    with serving(application) as url:
+        async with Client(line_config(url)) as api:
+            await api.mark_as_read("read")
+            await api.start_loading(USER, 20)
+            await api.mark_as_read("read")
+    assert (len(connections), len(set(connections))) == (3, 1)
 
 
 async def test_a_group_sees_no_animation(fake: LineFake, rig: Rig) -> None:
