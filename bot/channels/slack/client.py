@@ -12,10 +12,10 @@ import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any, NamedTuple
-from urllib.request import getproxies
 
 import aiohttp
 import structlog
+from slack_sdk.proxy_env_variable_loader import load_http_proxy_from_env
 
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.http import read_beginning
@@ -51,7 +51,7 @@ class ApiResponse(NamedTuple):
     """Slack's response.
 
     Attributes:
-        error: empty if the call succeeded.
+        error: what Slack calls it; empty if the call succeeded.
         scopes: of the token, comma-separated; empty if Slack does not name them.
         retry_after: seconds to wait, 0 unless there were too many calls.
     """
@@ -64,7 +64,7 @@ class ApiResponse(NamedTuple):
     @property
     def ok(self) -> bool:
         """Whether the call succeeded."""
-        return not self.error
+        return self.data.get("ok") is True
 
     @property
     def is_transient(self) -> bool:
@@ -74,7 +74,7 @@ class ApiResponse(NamedTuple):
     @property
     def refuses_channel(self) -> bool:
         """Whether the same call would be refused for other messages of the channel too."""
-        return bool(self.error) and not (self.is_transient or self.error in THREAD_ERRORS)
+        return not (self.ok or self.is_transient or self.error in THREAD_ERRORS)
 
 
 class Client:
@@ -92,7 +92,7 @@ class Client:
         self._post_headers = self._headers | JSON
 
     async def __aenter__(self) -> Client:
-        proxy = getproxies().get(self._base_url.partition(":")[0])
+        proxy = load_http_proxy_from_env()
         timeout = aiohttp.ClientTimeout(total=CALL_S)
         self.session = aiohttp.ClientSession(timeout=timeout, proxy=proxy)
         return self

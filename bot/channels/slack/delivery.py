@@ -45,7 +45,7 @@ from bot.channels.slack.messages import (
 )
 from bot.channels.slack.streaming import REFUSED_S, Stream, Streaming
 from bot.channels.slack.types import Address, Press
-from bot.errors import DeliverInParts, DeliverLater, TokenRefused
+from bot.errors import DeliverInParts, DeliverLater, StoreUnavailable, TokenRefused
 from toolset.web.json_values import as_object, entries
 
 log = structlog.stdlib.get_logger(__name__)
@@ -113,10 +113,10 @@ class Sender:
             The time of a question's message by Slack's clock, milliseconds since the epoch.
 
         Raises:
-            DeliverLater: passing failure.
+            DeliverLater: passing failure, of Slack or of the store: notes may be in another shard
+                than the conversation, which goes on then.
             DeliveryRefused: final failure.
             LeaseLost: from ``assert_lease``.
-            StoreUnavailable: what was shown before cannot be read, or this cannot be stored.
         """
         try:
             return await self._deliver(
@@ -124,9 +124,10 @@ class Sender:
             )
         except TokenRefused:
             raise
-        except DeliverLater as later:
+        except (DeliverLater, StoreUnavailable) as failure:
             wait_s = min(AWAY_S * 2 ** max(delivery.attempts - 1, 0), LAST_WAIT_S)
-            raise DeliverLater(str(later), max(later.after, wait_s)) from later
+            asked_s = failure.after if isinstance(failure, DeliverLater) else 0.0
+            raise DeliverLater(str(failure), max(asked_s, wait_s)) from failure
 
     async def _deliver(self, outbound: OutboundMessage) -> int | None:
         reply, card = outbound.delivery.reply, outbound.delivery.reply.card

@@ -60,7 +60,7 @@ CHUNK_ERRORS = (
 )
 # Of text and titles in a stream with cards; Slack has been seen to refuse 10,600.
 STREAM_BYTES = 8_000
-DONE = ApiResponse({})
+DONE = ApiResponse({"ok": True})
 
 
 class Streaming:

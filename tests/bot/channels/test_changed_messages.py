@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from bot.channels import Delivery, Reply
 from bot.channels.slack.types import Address, write_address
-from bot.errors import StoreUnavailable
+from bot.errors import DeliverLater
 from bot.features.polls.poll import Poll
 from bot.interrupts import TOPIC
 from bot.providers import TextDelta
@@ -206,5 +206,5 @@ async def test_a_store_that_does_not_know_the_files_is_waited_for(
 ) -> None:
     """Nothing is deleted by halves for good."""
     rig.kv.away = True
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(DeliverLater):
         await rig.slack.deliver("slack:x", BACK, ours)

@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from bot.channels import Delivery, Reply
 from bot.channels.slack.cards import read_open, waiting_block
 from bot.channels.slack.types import Address, write_address
-from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
+from bot.errors import DeliverLater, TokenRefused
 from bot.features.approvals.questions import Question, card_of
 from bot.live_events import AnswerText, TurnStarted
 from bot.safe_text.arguments import render_arguments
@@ -215,7 +215,7 @@ async def test_a_question_whose_place_cannot_be_noted_is_delivered_again(
         rig.kv.away = True
 
     fake.meanwhile[POST] = lose_the_store
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(DeliverLater):
         await deliver(rig, question())
     rig.kv.away = False
     await deliver(rig, question(attempts=2), outcome())
@@ -226,7 +226,7 @@ async def test_an_outcome_waits_for_slack_and_for_the_store(fake: SlackFake, rig
     """Passing trouble loses no outcome."""
     await deliver(rig, question())
     rig.kv.away = True
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(DeliverLater):
         await deliver(rig, outcome())
     rig.kv.away = False
     fake.fail(UPDATE, "invalid_auth")

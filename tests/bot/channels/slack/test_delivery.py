@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from bot.channels import Delivery, Reply
+from bot.channels.slack.client import Client
 from bot.channels.slack.types import Chat
-from bot.errors import DeliverLater, DeliveryRefused, StoreUnavailable, TokenRefused
+from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from tests.bot.channels.slack.rig import TS, Rig, delivery, open_rig
 from tests.bot.harness import ours
 from tests.fakes.slack import SlackFake
@@ -16,6 +17,7 @@ from tests.fakes.slack_events import CHANNEL, DIRECT, USER
 from tests.waiting import until
 
 POST = "chat.postMessage"
+PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
 
 
 async def deliver(rig: Rig, what: Delivery) -> None:
@@ -256,11 +258,33 @@ async def test_a_note_that_cannot_be_written_costs_no_answer(fake: SlackFake) ->
         assert len(fake.responses["/commands/1"]) == 1
 
 
+@pytest.mark.parametrize("attempts", [1, 3, 9])
 async def test_an_answer_of_which_it_is_not_known_whether_it_was_streamed_waits(
-    fake: SlackFake, rig: Rig
+    fake: SlackFake, rig: Rig, attempts: int
 ) -> None:
-    """Until the store tells."""
+    """Until the store tells, ever longer: a note may be in a part of the store that is down."""
     rig.kv.away = True
-    with pytest.raises(StoreUnavailable):
-        await deliver(rig, delivery())
+    with pytest.raises(DeliverLater, match="away") as failed:
+        await deliver(rig, delivery(attempts=attempts))
+    assert failed.value.after == {1: 5, 3: 20, 9: 600}[attempts]
     assert fake.posted == []
+
+
+@pytest.mark.parametrize("name", PROXIES)
+async def test_a_proxy_is_asked_for_everything(
+    fake: SlackFake, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Whichever variable names it, as with Slack's SDK."""
+    for other in PROXIES:
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, fake.origin)
+    async with Client("xoxb-any", "http://slack.invalid/api/") as client:
+        assert (await client.post("auth.test")).error == "invalid_auth"
+
+
+@pytest.mark.parametrize(("answer", "ok"), [('{"ok": true}', True), ('{"error": ""}', False)])
+async def test_only_what_slack_calls_done_is_done(fake: SlackFake, answer: str, ok: bool) -> None:
+    """An error without a name is one."""
+    fake.garble("auth.test", answer, "application/json")
+    async with Client("xoxb-any", fake.api_base_url) as client:
+        assert (await client.post("auth.test")).ok == ok

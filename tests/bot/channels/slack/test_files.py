@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from bot.channels import Delivery, Reply
 from bot.channels.slack import Config
-from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
+from bot.errors import DeliverLater, TokenRefused
 from bot.file_types import CANVAS
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -311,7 +311,7 @@ async def test_a_store_that_is_away_is_waited_for(
 ) -> None:
     """The file may still be there."""
     files.away = True
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(DeliverLater):
         await deliver(sharing, with_chart())
     assert (fake.posted, fake.shared) == ([], [])
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from bot.channels import Delivery, Reply
 from bot.channels.slack.streaming import Stream
 from bot.channels.slack.types import Address, write_address
-from bot.errors import DeliverLater, LeaseLost, StoreUnavailable
+from bot.errors import DeliverLater, LeaseLost
 from bot.live_events import AnswerText
 from bot.providers import TextDelta
 from bot.providers.scripted import Step
@@ -310,7 +310,7 @@ async def test_a_store_that_goes_away_meanwhile_is_waited_for(
     """What can be done twice is done again."""
     fake.fail(UPDATE, "message_not_found")
     fake.meanwhile[UPDATE] = lambda: setattr(streamed.kv, "away", True)
-    with pytest.raises(StoreUnavailable):
+    with pytest.raises(DeliverLater):
         await deliver(streamed)
     assert fake.posted == []
 
