@@ -394,7 +394,8 @@ class Reader:
             ts, now = before.ts or event.deleted_ts or now.ts, before
         else:
             ts = now.ts or before.ts
-            if now.text == before.text or now.subtype not in MESSAGE_SUBTYPES:
+            is_same = old is not None and now.text == before.text
+            if is_same or now.subtype not in MESSAGE_SUBTYPES:
                 return None
         is_relevant = _is_person(now, bot_users) and self._config.allows(now.user, event.channel)
         if not ts or not (is_relevant or (is_deletion and old is None)):

@@ -150,6 +150,9 @@ class SocketMode(SocketModeClient):
         except SlackApiError as error:
             log.error("slack.socket_refused", cause=str(error.response.get("error")))
             raise
+        except (AttributeError, LookupError, TypeError, ValueError):  # the answer is no object
+            log.error("slack.socket_refused", cause="an answer that cannot be read")
+            raise
 
     async def connect(self) -> None:
         await super().connect()  # type: ignore[no-untyped-call]  # not annotated by the SDK

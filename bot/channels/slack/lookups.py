@@ -284,11 +284,9 @@ class Enricher:
         is_new = await self._record_participation(conversation, first) == first and is_new
         addresses = [read_address(arrival.address) for arrival in arrivals]
         messages = await self._read_thread(addresses, is_new=is_new)
-        quoted: dict[Address, list[SlackMessage]] = {}
-        for address in addresses:
-            if address.quoted_thread:
-                channel, thread = address.quoted_channel, address.quoted_thread
-                quoted[address] = await self._read(channel, thread)
+        quoting = [address for address in addresses if address.quoted_thread]
+        threads = (self._read(one.quoted_channel, one.quoted_thread) for one in quoting)
+        quoted = dict(zip(quoting, await asyncio.gather(*threads), strict=True))
         before: list[SlackMessage] = []
         for posted in messages:
             is_earlier = is_new and posted.ts < addresses[0].ts

@@ -359,10 +359,10 @@ class User(Struct, frozen=True):
 
 def read(payload: object, kind: type[T]) -> T | None:
     """What Slack sent as a struct; None if a needed field is missing, or a field has an unknown
-    type. A field that is null is as good as missing."""
+    type, or it is nested too deeply. A field that is null is as good as missing."""
     try:
         return convert(_without_nulls(payload), kind)
-    except ValidationError:
+    except (ValidationError, RecursionError):
         return None
 
 

@@ -90,8 +90,9 @@ class Home:
         if overviews is None or not is_direct or not self._config.allows_user(user.id):
             return
         kept = action.action_id.removeprefix(PREFIX)
-        event = _event(conversation, await self._people.find_soon(user.id))
+        event = _event(conversation, Author(user.id))
         if not await overviews.delete_kept(conversation, event, kept, action.value):
+            event = _event(conversation, await self._people.find_soon(user.id))
             for shown in await overviews.overview(conversation, event):
                 if shown.command and shown.action == kept:
                     await self._give(shown.command, conversation, user, action.action_ts)

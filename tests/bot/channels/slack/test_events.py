@@ -293,6 +293,14 @@ async def test_a_deletion_with_nothing_but_channel_and_time_counts(rig: Rig) -> 
     )
 
 
+async def test_an_edit_that_leaves_no_words_counts(rig: Rig) -> None:
+    """Also where Slack does not say what was there before."""
+    payload = edited("", "Old", TS, channel=DIRECT)
+    del payload["event"]["previous_message"]
+    [(place, heard)] = await rig.receive(payload)
+    assert (place, heard.event, heard.target) == (IN_DIRECT, "unsent", f"{TEAM}:{DIRECT}:{TS}")
+
+
 async def test_changes_in_a_thread_the_bot_takes_part_in_are_heard(rig: Rig) -> None:
     """There every message may have become part of the history."""
     await rig.kv.set(f"slack:takes_part:{THREAD}", b"1", 60)

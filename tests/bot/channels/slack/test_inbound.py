@@ -311,6 +311,15 @@ async def test_any_object_is_acknowledged(
         assert (await rig.post(as_interaction({**payload, "type": kind}))).status_code == 200
 
 
+@pytest.mark.parametrize("levels", [100, 500, 1_000])
+async def test_an_event_of_many_levels_is_acknowledged(rig: Rig, levels: int) -> None:
+    """Slack would send again what fails."""
+    blocks = f"{'[' * levels}{']' * levels}"
+    event = f'{{"type": "app_mention", "text": "Hi", "blocks": {blocks}}}'
+    response = await rig.post(f'{{"type": "event_callback", "event": {event}}}'.encode())
+    assert response.status_code == 200
+
+
 @pytest.fixture
 async def socket(fake: SlackFake) -> AsyncIterator[Rig]:
     """Bot and app token alone."""
@@ -370,6 +379,27 @@ async def test_a_refused_app_token_is_said_and_tried_again(fake: SlackFake) -> N
         "log_level": "error",
     } in logged
     assert APP_TOKEN not in str(logged)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        ("down", "text/plain"),
+        ("", "text/plain"),
+        ("{bad", "application/json"),
+        ("[]", "application/json"),
+        ("", "application/json"),
+    ],
+)
+async def test_an_answer_that_is_none_is_said_and_tried_again(
+    fake: SlackFake, body: str, kind: str
+) -> None:
+    """The SDK fails in many ways then, and says nothing."""
+    fake.garble(OPEN, body, kind)
+    with capture_logs() as logged:
+        async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN):
+            await until(lambda: fake.connected == 1)
+    assert [line for line in logged if line["event"] == "slack.socket_refused"]
 
 
 async def test_an_address_that_does_not_work_is_not_tried_for_ever(fake: SlackFake) -> None:

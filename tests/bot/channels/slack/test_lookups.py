@@ -46,6 +46,7 @@ from tests.fakes.slack_events import (
 )
 from tests.fakes.slack_streams import BOT_ID
 from tests.fakes.tools import Echo, Launch, tool_map
+from tests.waiting import until
 from toolset.shown import Card, Shown, ToolFile
 from toolset.tool import ToolContext
 
@@ -253,6 +254,17 @@ async def test_slack_is_not_waited_for_long(fake: SlackFake) -> None:
     async with open_rig(fake, timing=replace(QUICK, lookup_timeout_s=0.0)) as rig:
         prepared = await enriched(rig, "Hi", LATER)
         assert prepared.message.author == Author(USER)
+
+
+async def test_quoted_threads_are_read_side_by_side(fake: SlackFake, rig: Rig) -> None:
+    """One of which Slack says nothing keeps no other back."""
+    fake.stall("conversations.replies")
+    both = [
+        arrival("What is new?", ts, quoted_channel=CHANNEL, quoted_thread=ts) for ts in (TS, LATER)
+    ]
+    reading = asyncio.create_task(rig.slack.enrich(THREAD, both, is_new=False))
+    await until(lambda: len(fake.called("conversations.replies")) == 2, QUICK.lookup_timeout_s - 1)
+    reading.cancel()
 
 
 class Draw(Echo):
