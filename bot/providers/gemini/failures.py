@@ -86,6 +86,7 @@ class GeminiFailures(Failures):
     """The failures of one model."""
 
     refusals: ClassVar[tuple[type[Exception], ...]] = (ServiceError, SignInError)
+    unreadable: ClassVar[tuple[type[Exception], ...]] = (ValueError,)
 
     def refused(self, error: ServiceError | SignInError) -> ModelError:
         """Google may quote the key ("Consumer 'api_key:…'")."""
@@ -105,4 +106,4 @@ class GeminiFailures(Failures):
         return type(error).__name__
 
 
-FAILURES = (*GeminiFailures.refusals, *GeminiFailures.outages)
+FAILURES = (*GeminiFailures.refusals, *GeminiFailures.outages, *GeminiFailures.unreadable)

@@ -8,9 +8,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from json import JSONDecodeError
 from typing import Any, ClassVar
 
 import aiohttp
+from msgspec import DecodeError
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
 from bot.safe_text.glyphs import without_surrogates
@@ -80,7 +82,8 @@ class Failures:
         asker: the variable that names the model.
         fix: the cause and the fix of a refused key.
         refusals: exceptions for what the service answers; ``refused`` translates them.
-        outages: all others of vendor, SDK and network; ``failed`` translates them.
+        unreadable: for a body that cannot be read.
+        outages: all others of vendor, SDK and network; ``failed`` translates both.
     """
 
     model: str
@@ -90,16 +93,17 @@ class Failures:
     fix: str = "{setting} was refused ({cause}): set a valid key"
 
     refusals: ClassVar[tuple[type[Exception], ...]] = ()
-    # Those of bodies that cannot be read are ValueErrors.
-    outages: ClassVar[tuple[type[Exception], ...]] = (aiohttp.ClientError, OSError, ValueError)
+    unreadable: ClassVar[tuple[type[Exception], ...]] = (DecodeError, UnicodeError, JSONDecodeError)
+    outages: ClassVar[tuple[type[Exception], ...]] = (aiohttp.ClientError, OSError)
 
     def refused(self, error: Any) -> ModelError:
         """The ``ModelError`` for one of ``refusals``."""
         raise NotImplementedError
 
     def failed(self, error: BaseException) -> ModelError:
-        """The ``ModelError`` for one of ``outages``."""
-        if isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientError):
+        """The ``ModelError`` for one of ``outages`` or ``unreadable``."""
+        # A refused certificate is a ValueError too.
+        if isinstance(error, self.unreadable) and not isinstance(error, Failures.outages):
             return TryAgain("malformed", f"{self.model} sent something that cannot be read")
         if isinstance(error, TimeoutError):
             return self.timed_out()

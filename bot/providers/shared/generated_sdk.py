@@ -65,7 +65,9 @@ class SdkFailures(Failures):
 
     def failed(self, error: BaseException) -> ModelError:
         """By the first cause: their transport reports many outages as time-outs."""
-        return Failures.failed(self, error if isinstance(error, ValueError) else root_of(error))
+        return Failures.failed(
+            self, error if isinstance(error, self.unreadable) else root_of(error)
+        )
 
 
 def root_of(error: BaseException) -> BaseException:

@@ -349,7 +349,7 @@ def translating(failures: Failures) -> Iterator[None]:
     except failures.refusals as error:
         # The error is not chained: the service may quote the key.
         raise failures.refused(error) from None
-    except failures.outages as error:
+    except (*failures.outages, *failures.unreadable) as error:
         raise failures.failed(error) from error
 
 

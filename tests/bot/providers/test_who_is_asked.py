@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import ssl
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +17,7 @@ from bot.providers.ollama.client import Ollama
 from bot.providers.openai.client import OpenAI
 from tests.bot.providers.asking import ask, user
 from tests.bot.providers.subjects.all import SUBJECTS
+from tests.certificates import write_certificate
 from tests.fakes.streams import Outgoing
 
 NOBODY = "http://127.0.0.1:9"
@@ -51,6 +55,32 @@ async def test_nobody_there_is_an_outage(provider: Callable[[], Provider], cause
         await ask(opened, [user("?")])
     await opened.aclose()
     assert (raised.value.apology, raised.value.cause) == ("model_down", cause)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "error"),
+    [
+        (Gemini, "ClientConnectorCertificateError"),
+        (OpenAI, "SSLCertVerificationError"),
+        (Anthropic, "SSLCertVerificationError"),
+    ],
+)
+async def test_a_certificate_that_is_refused_is_an_outage(
+    vendor: type[Gemini | OpenAI | Anthropic], error: str, tmp_path: Path
+) -> None:
+    """It is a ValueError too, but nothing has been read."""
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(write_certificate(tmp_path / "vendor.pem", "localhost"))
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "localhost", 0, ssl=tls)
+    async with server:
+        provider = vendor("k", "m", f"https://localhost:{server.sockets[0].getsockname()[1]}")
+        with pytest.raises(TryAgain) as raised:
+            await ask(provider, [user("?")])
+        await provider.aclose()
+    assert (raised.value.apology, raised.value.cause) == (
+        "model_down",
+        f"m cannot be reached: {error}",
+    )
 
 
 @pytest.mark.parametrize("vendor", ["openai", "anthropic"])

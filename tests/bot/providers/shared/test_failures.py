@@ -6,9 +6,14 @@ from email.utils import formatdate
 from time import time
 
 import pytest
+from msgspec import DecodeError
 
 from bot.errors import ModelError, ModelUnusable, RequestRefused, TooLong, TryAgain
+from bot.providers.anthropic.failures import AnthropicFailures
+from bot.providers.ollama.failures import OllamaFailures
+from bot.providers.openai.failures import OpenAIFailures
 from bot.providers.shared.failures import Failures, retry_after, status_of
+from bot.providers.shared.streaming import translating
 
 FAILURES = Failures("m-1", "VENDOR_API_KEY", "secret-key")
 
@@ -94,13 +99,24 @@ def test_a_wait_is_handed_on() -> None:
         (FAILURES.failed(TimeoutError()), "timed_out"),
         (FAILURES.failed(OSError()), "model_down"),
         (FAILURES.broken_off(), "model_down"),
-        (FAILURES.failed(ValueError()), "malformed"),
+        (FAILURES.failed(DecodeError()), "malformed"),
     ],
 )
 def test_what_is_no_answer_may_be_asked_again(error: ModelError, apology: str) -> None:
     """The network and a server's nonsense pass."""
     assert (type(error), error.apology) == (TryAgain, apology)
     assert "m-1" in error.cause
+
+
+@pytest.mark.parametrize("vendor", [AnthropicFailures, OllamaFailures, OpenAIFailures])
+def test_a_mistake_of_ours_is_no_answer(vendor: type[Failures]) -> None:
+    """It keeps its traceback; only what reads an answer raises for the vendor's nonsense."""
+    failures = vendor("m-1", "K", "")
+    with pytest.raises(ValueError, match="ours"), translating(failures):
+        raise ValueError("ours")
+    with pytest.raises(TryAgain) as raised, translating(failures):
+        raise DecodeError
+    assert raised.value.apology == "malformed"
 
 
 def test_a_servers_words_are_kept_short() -> None:
