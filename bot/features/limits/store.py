@@ -162,6 +162,9 @@ def _key(day: str, counter: Counter) -> str:
 
 
 def _ranking(answer: Sequence[Any]) -> Counts[str]:
+    """Names and scores: pairs in protocol 3, a flat list in protocol 2."""
+    if answer and isinstance(answer[0], list):
+        return _counts(answer)
     return _counts(zip(answer[::2], answer[1::2], strict=True))
 
 

@@ -9,7 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.features.limits.store import SPENT_S, TOTALS_S, Counter, Counters, Spent, Totals
-from bot.store import Store
+from bot.store import Store, open_store
 
 TODAY, TOMORROW = "2026-11-21", "2026-11-22"
 HANA = Counter("user", "line:U1", message_limit=5, token_limit=100)
@@ -82,6 +82,15 @@ async def test_a_days_totals_are_kept_by_model_and_ranked(store: Store) -> None:
     ]
     assert list((await Counters(store).days([TODAY]))[0].users) == ["line:U2", "line:U1"]
     assert await Counters(store).read(TODAY, "", [HANA]) == (45, [Spent(2, 40)])
+
+
+async def test_a_ranking_is_read_in_either_protocol(store: Store, store_url: str) -> None:
+    """Protocol 3 has pairs."""
+    await spend(store, 10)
+    await spend(store, 30, user="line:U2")
+    async with open_store(f"{store_url}?protocol=3", history_days=30) as other:
+        (day,) = await Counters(other).days([TODAY])
+    assert day.users == {"line:U2": 30, "line:U1": 10}
 
 
 async def test_counters_go_by_themselves_and_name_nobody(store: Store, redis: Redis) -> None:
