@@ -63,6 +63,7 @@ class Batches:
         self._free = limit
         self._answer_s = answer_s
         self._waiting: deque[Request] = deque()
+        self._later: deque[Request] = deque()  # until the next request or batch
         self._sending: set[asyncio.Task[None]] = set()
         self._is_urgent = False  # what waits leaves as soon as a batch may
         self._is_closed = False
@@ -70,7 +71,8 @@ class Batches:
     def submit(self, commands: Iterable[Command], **options: Any) -> asyncio.Future[list[Any]]:
         """Send commands with what else is sent now; their results. Cancelled before it is sent, a
         request is not sent."""
-        results = self._queue(commands, options)
+        self._take_later()
+        results = self._queue(self._waiting, commands, options)
         if not self._is_urgent:
             self._is_urgent = True
             # requests of the same round of the loop share a batch
@@ -79,13 +81,14 @@ class Batches:
 
     def submit_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
         """Send commands with the next batch, at the latest after ``LATER_S``; their results."""
-        if not self._waiting:
+        if not self._later:
             asyncio.get_running_loop().call_later(LATER_S, self._start_batches)
-        return self._queue(commands, {})
+        return self._queue(self._later, commands, {})
 
     async def aclose(self) -> None:
         """Send what still waits, and cancel the batches under way."""
         self._is_closed = True
+        self._take_later()
         if waiting := [request for request in self._waiting if not request.results.done()]:
             self._waiting.clear()
             await self._run(waiting)
@@ -94,16 +97,22 @@ class Batches:
         await asyncio.gather(*self._sending, return_exceptions=True)
 
     def _queue(
-        self, commands: Iterable[Command], options: dict[str, Any]
+        self, queue: deque[Request], commands: Iterable[Command], options: dict[str, Any]
     ) -> asyncio.Future[list[Any]]:
         results: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
         if self._is_closed:
             results.set_exception(ConnectionError("closed"))
         else:
-            self._waiting.append(Request(list(commands), options, results))
+            queue.append(Request(list(commands), options, results))
         return results
 
+    def _take_later(self) -> None:
+        self._waiting += self._later
+        self._later.clear()
+
     def _start_batches(self) -> None:
+        if self._free:
+            self._take_later()
         while self._free and self._waiting:
             batch: list[Request] = []
             commands = 0
@@ -117,7 +126,7 @@ class Batches:
                 sending = asyncio.create_task(self._run(batch))
                 self._sending.add(sending)
                 sending.add_done_callback(partial(self._on_batch_end, batch))
-        self._is_urgent = bool(self._waiting)
+        self._is_urgent = bool(self._waiting or self._later)
 
     def _on_batch_end(self, batch: list[Request], sending: asyncio.Task[None]) -> None:
         self._sending.discard(sending)

@@ -73,6 +73,38 @@ async def test_what_can_wait_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPa
     assert await Batches(server, 1, 5).submit_later([("alone",)]) == ["alone"]
 
 
+async def test_what_can_wait_does_not_fail_with_others() -> None:
+    """It leaves when the store has let a batch down."""
+    server = Server()
+    server.open.clear()
+    batches = Batches(server, 1, 0.05)
+    first = batches.submit([("first",)])
+    await asyncio.sleep(0.01)
+    later = batches.submit_later([("later",)])
+    with pytest.raises(TimeoutError):
+        await first
+    server.open.set()
+    assert await batches.submit([("second",)]) == ["second"]
+    assert await later == ["later"]
+    assert server.batches == [1, 2]
+
+
+async def test_what_can_wait_leaves_as_soon_as_there_is_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its time is over while the only place is taken."""
+    monkeypatch.setattr("bot.store.server.LATER_S", 0.01)
+    server = Server()
+    server.open.clear()
+    batches = Batches(server, 1, 5)
+    first = batches.submit([("first",)])
+    await asyncio.sleep(0)
+    later = batches.submit_later([("later",)])
+    await asyncio.sleep(0.05)
+    server.open.set()
+    assert [await first, await later] == [["first"], ["later"]]
+
+
 async def test_requests_of_one_asker_stay_together() -> None:
     """However many they are: their order is part of what is asked."""
     server = Server()
