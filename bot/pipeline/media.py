@@ -406,12 +406,13 @@ class ByteSemaphore:
     def __init__(self, size: int, wait_s: float = WAIT_S) -> None:
         self._free = size
         self._wait_s = wait_s
+        self._waiting = 0
         self._first = asyncio.Lock()  # of those who wait
         self._released = asyncio.Event()
 
     def has(self, size: int) -> bool:
         """Whether ``acquire`` would return at once."""
-        return size <= self._free and not self._first.locked()
+        return size <= self._free and not self._waiting
 
     async def acquire(self, size: int) -> None:
         """Take bytes, as soon as they are free.
@@ -420,10 +421,14 @@ class ByteSemaphore:
             TimeoutError: they were not free within ``wait_s``.
         """
         if not self.has(size):
-            async with asyncio.timeout(self._wait_s), self._first:
-                while size > self._free:
-                    self._released.clear()
-                    await self._released.wait()
+            self._waiting += 1
+            try:
+                async with asyncio.timeout(self._wait_s), self._first:
+                    while size > self._free:
+                        self._released.clear()
+                        await self._released.wait()
+            finally:
+                self._waiting -= 1
         self._free -= size
 
     def release(self, size: int) -> None:

@@ -250,6 +250,26 @@ async def test_bytes_go_to_whoever_came_first() -> None:
     assert served == [8, 1]
 
 
+async def test_nobody_steps_between_one_who_is_served_and_the_next() -> None:
+    """The next has not woken up yet, and still it is its turn."""
+    free = ByteSemaphore(10)
+    await free.acquire(6)
+    may_pass: list[bool] = []
+
+    async def take(size: int) -> None:
+        await free.acquire(size)
+        may_pass.append(free.has(1))
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(take(5))
+        group.create_task(take(8))
+        await asyncio.sleep(0)
+        free.release(6)
+        await until(lambda: may_pass == [False])
+        free.release(5)
+    assert may_pass == [False, True]
+
+
 async def test_who_is_cancelled_as_it_is_served_gives_back() -> None:
     """Or the process would have less and less to give."""
     free = ByteSemaphore(10)
