@@ -42,8 +42,8 @@ class Days:
 
     def of(self, at_ms: int) -> str:
         """The day of a time, milliseconds since the epoch; of a time to come, today."""
-        at = datetime.fromtimestamp(at_ms / 1000, self._zone).date().isoformat()
-        return min(at, self.today)
+        at = min(at_ms / 1000, self._clock())
+        return datetime.fromtimestamp(at, self._zone).date().isoformat()
 
     def latest(self, count: int) -> list[str]:
         """Today and the days before it, the newest first."""

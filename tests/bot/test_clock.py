@@ -26,6 +26,13 @@ def test_a_day_of_25_hours_ends_at_midnight() -> None:
     assert (end.isoformat(), end.astimezone(UTC).hour) == ("2026-10-26T00:00:00+01:00", 23)
 
 
+def test_a_time_to_come_is_of_today() -> None:
+    """Also one that no calendar has; an earlier one has its own day."""
+    days = at("Asia/Tokyo", "2026-11-21T15:00")
+    assert days.of(999_999_999_999_999) == "2026-11-22"
+    assert days.of(1_795_186_800_000 - 1) == "2026-11-20"
+
+
 def test_the_latest_days_are_the_newest_first() -> None:
     """Across the end of a month."""
     assert at("UTC", "2026-03-01T12:00").latest(3) == ["2026-03-01", "2026-02-28", "2026-02-27"]
