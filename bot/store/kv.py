@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, cast
 
-from bot.store.clients import Scripts
+from bot.store.clients import Scripts, translate_errors
 from bot.store.keys import (
     CONVERSATION_VALUES,
     PERSON_VALUES,
@@ -30,6 +30,7 @@ from bot.store.keys import (
 )
 from bot.store.server import Read
 
+ERASE_S = 60.0  # for all that belongs to somebody
 # A conversation belongs to one person, or to several.
 OWN, SHARED = "own", "shared"
 # Deletes what an entry of the index names of a person (channel and id), or all of it, for "".
@@ -196,24 +197,26 @@ class PersonalData:
     async def erase_in_shared(self, conversations: Collection[str], author: str) -> None:
         """Delete the values of shared conversations that hold a person's id."""
         keys = [kv_key(f"{kind}:{one}") for kind in CONVERSATION_VALUES for one in conversations]
-        values = await self._scripts.ask_each(("GET", key) for key in keys)
-        found = zip(keys, values, strict=True)
-        await self._delete([key for key, value in found if value and holds(value, author)])
+        async with translate_errors(ERASE_S):
+            values = await self._scripts.ask_each(("GET", key) for key in keys)
+            found = zip(keys, values, strict=True)
+            await self._delete([key for key, value in found if value and holds(value, author)])
 
     async def _erase(
         self, values: Collection[str], owner: str, person: str, kept: Mapping[str, Erase]
     ) -> None:
         """Delete an owner's values, and what its entries name: of a person's, what is theirs; of a
         place's, all."""
-        await self._delete([kv_key(f"{kind}:{owner}") for kind in values])
         kinds: dict[str, Erase] = {"value": lambda _, name: self._delete([kv_key(name)]), **kept}
         done = []
-        for entry in await self._belongings.read(owner):
-            kind, _, name = entry.partition(" ")
-            if erase := kinds.get(kind):
-                await erase(person, name)
-                done.append(entry)
-        await self._belongings.remove(owner, done)
+        async with translate_errors(ERASE_S):
+            await self._delete([kv_key(f"{kind}:{owner}") for kind in values])
+            for entry in await self._belongings.read(owner):
+                kind, _, name = entry.partition(" ")
+                if erase := kinds.get(kind):
+                    await erase(person, name)
+                    done.append(entry)
+            await self._belongings.remove(owner, done)
 
     async def _delete(self, keys: Collection[str]) -> None:
         await self._scripts.ask_each(("DEL", key) for key in keys)

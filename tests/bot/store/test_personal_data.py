@@ -3,10 +3,13 @@ deletions leave no bytes behind."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import pytest
 from redis.asyncio import Redis
 
+from bot.errors import StoreUnavailable
 from bot.store import Store
 from bot.store.keys import (
     CONVERSATION_KINDS,
@@ -60,6 +63,21 @@ async def test_every_kind_of_thing_is_reached_by_the_index_and_nothing_of_others
     assert [name for name in left if not name.startswith(shared)] == []
     assert await store.belongings.read(ANN) == []
     assert len(await store.belongings.read(BEN)) == 2
+
+
+async def test_a_deletion_without_end_is_given_up(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it waits for."""
+    monkeypatch.setattr("bot.store.kv.ERASE_S", 0.05)
+    await store.belongings.add(ANN, "slow one", 60)
+
+    async def hang(person: str, name: str) -> None:
+        await asyncio.Event().wait()
+
+    with pytest.raises(StoreUnavailable, match="no answer within"):
+        await store.personal_data.erase_person(ANN, {"slow": hang})
+    assert await store.belongings.read(ANN) == ["slow one"]
 
 
 async def test_what_everybody_has_stored_in_a_place_goes_with_it(store: Store) -> None:
