@@ -106,13 +106,16 @@ def connect(url: str, max_connections: int) -> Client:
 
 
 @asynccontextmanager
-async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None]:
+async def translate_errors(
+    timeout_s: float | None = None, conversation: str = ""
+) -> AsyncIterator[None]:
     """Wraps every request: what scripts refuse becomes an exception of ours, Redis' failures become
     ``StoreUnavailable``.
 
     Args:
         timeout_s: for everything inside, the queue included. Without it only the client's own limit
             applies: ``ANSWER_S`` from the moment a request is sent.
+        conversation: whose lease a script may refuse; the text of ``LeaseLost``.
 
     Raises:
         LeaseLost: a script is fenced and its token is not the lease's.
@@ -125,7 +128,7 @@ async def translate_errors(timeout_s: float | None = None) -> AsyncIterator[None
             yield
     except STORE_FAILURES as error:
         if refusal := REFUSALS.get(str(error)):
-            raise refusal(str(error)) from error
+            raise refusal(conversation) from error
         raise _unavailable(error, timeout_s) from error
 
 
@@ -173,9 +176,9 @@ class Scripts:
         self.history_s = history_s
         self._reads: dict[Read, asyncio.Future[list[Any]]] = {}
 
-    async def ask(self, *command: Any) -> Any:
-        """The reply to one command."""
-        async with translate_errors():
+    async def ask(self, *command: Any, conversation: str = "") -> Any:
+        """The reply to one command; errors name the conversation."""
+        async with translate_errors(conversation=conversation):
             (reply,) = await self.client.submit([command])
         return reply
 
@@ -261,7 +264,8 @@ class Scripts:
         """
         own = Keys(conversation)
         names = [keys.get(kind) or own.of(kind) for kind in read_script(name, self.history_s).keys]
-        return await self.call(name, names, arguments)
+        request = self.command(name, names, arguments)
+        return await self.ask(*request, conversation=conversation)
 
     async def call(self, name: str, keys: Sequence[str], arguments: Sequence[Any] = ()) -> Any:
         """Run a script on any keys, in the order in which it declares them."""
@@ -277,7 +281,7 @@ class Scripts:
     ) -> list[Any]:
         """Carry out commands together, see ``transaction``; the reply to each, if they are read."""
         request = self.transaction(commands, conversation, token, is_read=is_read)
-        replies: list[Any] = await self.ask(*request)
+        replies: list[Any] = await self.ask(*request, conversation=conversation)
         return replies
 
     async def due(self, indexes: Iterable[str], limit: int) -> list[tuple[int, str]]:

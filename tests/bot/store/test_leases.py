@@ -81,13 +81,13 @@ async def test_without_the_lease_nothing_is_changed(
     lost = await busy(store)
     await redis.delete(key("lease", HERE))
     before = await everything(redis)
-    with pytest.raises(LeaseLost):
+    with pytest.raises(LeaseLost, match=HERE):
         await FENCED[operation](store, lost)
     assert await everything(redis) == before
 
     await leased(store, HERE, ttl_ms=60_000)
     before = await everything(redis)
-    with pytest.raises(LeaseLost):
+    with pytest.raises(LeaseLost, match=HERE):
         await FENCED[operation](store, lost)
     assert await everything(redis) == before
 
