@@ -133,9 +133,11 @@ class Interpreter(Feature):
         self._services.features.limits.spend(conversation, spending)
         text = response.message.text.strip()
         is_whole = text and response.stop_reason == "end_turn" and SILENT not in text
+        if not is_whole:
+            return None
         # It may be taken back while it is translated.
         later = await read_waiting(self._services.store, conversation)
-        if not is_whole or event.message.id in unsent_among(later):
+        if event.message.id in unsent_among(later):
             return None
         return Reply(text, keep="if_free")
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import pytest
+from redis.asyncio import Redis
 
 from bot.errors import ModelUnusable, TryAgain
 from bot.features.interpreter.store import Languages
@@ -170,6 +171,21 @@ async def test_without_a_translation_nothing_is_said(
         await switch_on(here, fake)
         await here.converse(text_event(fake, "hello hello"), text_event(fake, "next"))
     assert fake.texts == [["<next>"]]
+
+
+async def test_without_a_translation_the_inbox_is_not_read_for_it(
+    store: Store, redis: Redis, fake: LineFake
+) -> None:
+    """What is not said cannot be taken back: silence costs as little as a failure."""
+    failure = Step(error=TryAgain("model_down", "down"))
+    async with open_pipeline(store, fake, [Step("[silent]"), failure]) as here:
+        await switch_on(here, fake)
+        reads = []
+        for text in ("hello hello", "next"):
+            await redis.config_resetstat()
+            await here.converse(text_event(fake, text))
+            reads.append((await redis.info("commandstats"))["cmdstat_lrange"]["calls"])
+    assert reads[0] == reads[1]
 
 
 async def test_commands_stay_commands(store: Store, fake: LineFake) -> None:
