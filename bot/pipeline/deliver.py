@@ -191,10 +191,12 @@ class OutboxRelay:
         if isinstance(refused, DeliverOnPress) and (
             delivery.brings or self._is_held(lease.conversation, delivery)
         ):
-            measured.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
             if delivery.brings:  # they stay where they are
-                return await self._remove_head(lease)
-            return await self._store.outbox.keep_head(lease, TOO_MANY_HELD.encode())
+                following = await self._remove_head(lease)
+            else:
+                following = await self._store.outbox.keep_head(lease, TOO_MANY_HELD.encode())
+            measured.end("delivery.kept", "kept", name, cause=cause, delivery=delivery.id)
+            return following
         measured.end("delivery.failed", "refused", name, cause=cause, delivery=delivery.id)
         return await self._give_up(lease, delivery, cause)
 
