@@ -128,11 +128,11 @@ def model_secrets(settings: Settings, registry: Registry = PROVIDERS) -> list[st
 def _open(settings: Settings, name: str, registry: Registry, asker: str = "") -> Provider:
     asker = asker or settings.asker(name)
     entry, config = _entry(settings, name, registry, asker)
-    limits = settings.max_output_tokens, settings.thinking_level
+    options = Options(
+        settings.max_output_tokens, settings.thinking_level, asker, settings.server_tools
+    )
     try:
-        return entry.open(
-            config, name.partition(":")[2], Options(*limits, asker, settings.server_tools)
-        )
+        return entry.open(config, name.partition(":")[2], options)
     except ModuleNotFoundError as error:
         if not entry.sdk or error.name != entry.sdk:
             raise

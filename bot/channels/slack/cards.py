@@ -175,4 +175,5 @@ def waiting_block(known: OpenCard, texts: Texts, whole: bool) -> Block:
     fallback = f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
     until = {"type": "date", "timestamp": seconds, "format": DATE, "fallback": fallback}
     open_until = words(f"{texts.get('slack.open_until', language)} ")
-    return rich_text(*parts, rich_section(*circumstances, open_until, until))
+    circumstances += [open_until, until]
+    return rich_text(*parts, rich_section(*circumstances))

@@ -51,7 +51,8 @@ class StoredBackground:
         (entries,) = await scripts.read(_read(conversation))
         theirs = [one for one in entries if one.startswith(_entry(author, b""))]
         if theirs:
-            await scripts.ask("ZREM", Keys(conversation).of(KIND), *theirs)
+            command: list[str | bytes] = ["ZREM", Keys(conversation).of(KIND)]
+            await scripts.ask(*command + theirs)
 
     async def change(self, conversation: str, author: str, old: bytes, new: bytes) -> None:
         """Replace a message, if it is still there; an empty new one deletes it."""

@@ -293,9 +293,11 @@ class Budgets:
         by_user = limits.daily_user_messages, limits.daily_user_tokens
         if channel_of(conversation) == OPERATORS:
             by_conversation = by_user = UNLIMITED
-        counters = [Counter("conversation", conversation, *by_conversation)]
+        messages, tokens = by_conversation
+        counters = [Counter("conversation", conversation, messages, tokens)]
         if author:
-            counters.append(Counter("user", person_of(conversation, author), *by_user))
+            messages, tokens = by_user
+            counters.append(Counter("user", person_of(conversation, author), messages, tokens))
         return counters
 
 

@@ -102,7 +102,8 @@ async def erase(store: Store, person: str, place: str) -> None:
     stored = await store.scripts.ask("HGETALL", key)
     theirs = [field for field, value in stored.items() if value[AUTHOR] == author]
     if theirs:
-        await store.scripts.ask("HDEL", key, *theirs)
+        command: list[str | bytes] = ["HDEL", key]
+        await store.scripts.ask(*command + theirs)
 
 
 def _item(number: int, value: bytes) -> StoredItem:
