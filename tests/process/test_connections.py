@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import pytest
 from redis.asyncio import Redis
 
+from bot.tasks import run_beside
 from tests.fixtures_store import redis_server
 from tests.process.kaiwa_process import WORKING, kaiwa
 from tests.waiting import until
@@ -67,13 +67,10 @@ async def test_web_and_worker_together_stay_below_twenty_connections(
         http.stream("GET", "/console/person-0000/events"),
     ):
         watch = Watch(redis)
-        watching = asyncio.create_task(watch.run())
-        await asyncio.gather(*(ask(http, person) for person in range(PEOPLE)))
-        await until(lambda: worker.output.count('"event": "turn.answered"') == PEOPLE, 30)
-        assert all([await is_answered(http, person) for person in range(PEOPLE)])
-        watching.cancel()
-        with suppress(asyncio.CancelledError):
-            await watching
+        async with run_beside(watch.run()):
+            await asyncio.gather(*(ask(http, person) for person in range(PEOPLE)))
+            await until(lambda: worker.output.count('"event": "turn.answered"') == PEOPLE, 30)
+            assert all([await is_answered(http, person) for person in range(PEOPLE)])
         stats = await redis.info("stats")
     assert watch.most <= ALLOWED
     assert stats["rejected_connections"] == 0

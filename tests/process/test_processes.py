@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 from redis.asyncio import Redis
 
+from bot.tasks import run_beside
 from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
 from tests.fakes.slack import APP_TOKEN, SlackFake
@@ -67,11 +68,8 @@ async def watched(running: KaiwaProcess, redis_url: str) -> AsyncIterator[Watch]
     """Count connections to Redis while the context is open."""
     async with Redis.from_url(redis_url, max_connections=1) as redis:
         watch = Watch(redis)
-        watching = asyncio.create_task(watch.run())
-        try:
+        async with run_beside(watch.run()):
             yield watch
-        finally:
-            watching.cancel()
 
 
 @asynccontextmanager
@@ -85,11 +83,8 @@ async def one_listener(slack: SlackFake) -> AsyncIterator[Callable[[], bool]]:
             most = max(most, slack.connected)
             await asyncio.sleep(0.002)
 
-    watching = asyncio.create_task(watch())
-    try:
+    async with run_beside(watch()):
         yield lambda: most == 1
-    finally:
-        watching.cancel()
 
 
 async def live_words_cross_processes(running: KaiwaProcess) -> None:
