@@ -4,14 +4,14 @@ talk at once."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 from redis.asyncio import Redis
 
-from bot.tasks import run_beside
 from tests.fixtures_store import redis_server
 from tests.process.kaiwa_process import WORKING, kaiwa
 from tests.waiting import until
@@ -28,16 +28,27 @@ def small_redis() -> Iterator[str]:
 
 
 class Watch:
-    """Counts connections, its own included, for as long as it runs."""
+    """How many connections a Redis has had at most, its own included."""
 
-    def __init__(self, redis: Redis) -> None:
-        self._redis = redis
-        self.most = 0
+    most = 0
 
-    async def run(self) -> None:
-        while True:
-            self.most = max(self.most, len(await self._redis.client_list()))
+
+@asynccontextmanager
+async def watched(redis: Redis) -> AsyncIterator[Watch]:
+    """Count connections while the context is open."""
+    watch, is_over = Watch(), asyncio.Event()
+
+    async def count() -> None:
+        while not is_over.is_set():
+            watch.most = max(watch.most, len(await redis.client_list()))
             await asyncio.sleep(0.005)
+
+    counting = asyncio.create_task(count())
+    try:
+        yield watch
+    finally:
+        is_over.set()
+        await counting
 
 
 async def ask(http: httpx.AsyncClient, person: int) -> None:
@@ -66,8 +77,7 @@ async def test_web_and_worker_together_stay_below_twenty_connections(
         httpx.AsyncClient(base_url=web.base_url) as http,
         http.stream("GET", "/console/person-0000/events"),
     ):
-        watch = Watch(redis)
-        async with run_beside(watch.run()):
+        async with watched(redis) as watch:
             await asyncio.gather(*(ask(http, person) for person in range(PEOPLE)))
             await until(lambda: worker.output.count('"event": "turn.answered"') == PEOPLE, 30)
             assert all([await is_answered(http, person) for person in range(PEOPLE)])

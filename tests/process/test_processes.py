@@ -18,7 +18,7 @@ from tests.fakes.gemini import GeminiFake
 from tests.fakes.line import LineFake
 from tests.fakes.slack import APP_TOKEN, SlackFake
 from tests.process.kaiwa_process import Installation, KaiwaProcess, kaiwa, left_behind
-from tests.process.test_connections import Watch
+from tests.process.test_connections import watched
 from tests.process.test_sharing import number_in
 from tests.process.webhooks import post_line_event
 from tests.waiting import until, until_true
@@ -61,15 +61,6 @@ async def all_ready(running: KaiwaProcess, count: int) -> None:
     """Wait until so many processes accept connections."""
     name = listening_socket(int(running.base_url.rpartition(":")[2]))
     await until(lambda: sum(watches(pid, name) for pid in members(running)) == count)
-
-
-@asynccontextmanager
-async def watched(running: KaiwaProcess, redis_url: str) -> AsyncIterator[Watch]:
-    """Count connections to Redis while the context is open."""
-    async with Redis.from_url(redis_url, max_connections=1) as redis:
-        watch = Watch(redis)
-        async with run_beside(watch.run()):
-            yield watch
 
 
 @asynccontextmanager
@@ -147,7 +138,11 @@ async def test_a_member_is_killed_under_load_and_nothing_is_lost(
         await until(lambda: (slack.opened, slack.connected) == (1, 1))
         await live_words_cross_processes(running)
         before = members(running)
-        async with watched(running, redis_url) as watch, asyncio.TaskGroup() as senders:
+        async with (
+            Redis.from_url(redis_url, max_connections=1) as redis,
+            watched(redis) as watch,
+            asyncio.TaskGroup() as senders,
+        ):
             for number in range(PEOPLE):
                 senders.create_task(send(running, number))
             await until(lambda: gemini.streaming > 5)

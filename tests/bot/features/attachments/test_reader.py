@@ -16,10 +16,10 @@ pytestmark = [pytest.mark.process, pytest.mark.long]
 async def test_a_persons_files_wait_for_each_other_only() -> None:
     """Whoever sends many that take long keeps nobody else's from being read."""
     reader, bomb = FileReader(), pdf_bomb()
-    many = [asyncio.create_task(reader.read("U1", PDF, bomb)) for _ in range(2)]
+    first, second = [asyncio.create_task(reader.read("U1", PDF, bomb)) for _ in range(2)]
     await asyncio.sleep(0)
     assert await reader.read("U2", TEXT, b"hello") == "hello"
-    assert not any(one.done() for one in many)
-    for one in many:
-        one.cancel()
-    await asyncio.gather(*many, return_exceptions=True)
+    assert not second.done()
+    first.cancel()
+    second.cancel()
+    await asyncio.gather(first, second, return_exceptions=True)
