@@ -130,10 +130,7 @@ async def test_a_member_is_killed_under_load_and_nothing_is_lost(
 
         await until_true(taken)
 
-    async with (
-        here.run("--processes", "3") as running,
-        one_listener(slack) as never_two,
-    ):
+    async with here.run("--processes", "3") as running, one_listener(slack) as never_two:
         await all_ready(running, 3)
         await until(lambda: (slack.opened, slack.connected) == (1, 1))
         await live_words_cross_processes(running)
