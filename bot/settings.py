@@ -5,7 +5,7 @@ environment and ``.env``. What a channel, a provider, a feature or a tool reads 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar
@@ -24,6 +24,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, NoDecode, SettingsConfigDict
 
+from bot.checks import CheckResult
 from bot.errors import SettingsError
 from bot.texts import LANGUAGES
 
@@ -223,11 +224,7 @@ class Settings(BaseSettings):
     server_tools: ServerTools = ("auto",)
     max_tool_turns: int = Field(10, ge=1, le=50)
     read_only: bool = False
-    approval_mode: Literal["ask", "auto_reject", "auto_approve"] = "ask"
-    auto_approve_anyway: bool = False
     reviewers: ModelNames = Field((), max_length=5)
-    review_mode: Literal["advise", "veto", "decide"] = "advise"
-    review_tools: Names = ()
     tools_dir: DirectoryPath | None = None
     tools_allow: FilePath | None = None
     hooks: Names = ()
@@ -308,6 +305,15 @@ class Settings(BaseSettings):
         )
 
     @property
+    def addresses_of_others(self) -> list[str]:
+        """What lets other machines reach Kaiwa beside its channels, as people read it."""
+        found = {
+            f"HOST={self.host}": self.host not in ("127.0.0.1", "::1", "localhost"),
+            "the dyno's address": bool(self.dyno),
+        }
+        return [name for name, is_open in found.items() if is_open]
+
+    @property
     def makes_console_token(self) -> bool:
         """Whether to generate a token for the page; not on Heroku, where the disk is deleted
         daily."""
@@ -337,6 +343,24 @@ class Settings(BaseSettings):
         return secrets_in(self)
 
 
+class FeatureConfig(BaseModel):
+    """The variables of a feature, in lower case, and what is said about their values."""
+
+    def check(self, settings: Settings, ways_in: Sequence[str]) -> None:
+        """Refuse values that do not go with the settings.
+
+        Args:
+            ways_in: how others can reach Kaiwa, as people read it.
+
+        Raises:
+            SettingsError: names the variable and the fix.
+        """
+
+    def describe(self, settings: Settings) -> list[CheckResult]:
+        """The feature's lines of the start report."""
+        return []
+
+
 def secrets_in(config: BaseModel) -> list[str]:
     """The values that the log must not contain."""
     values = dict(config).values()
@@ -356,7 +380,6 @@ def load(processes: int | None = None) -> Settings:
         Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes}
     )
     _refuse_useless(settings)
-    _refuse_careless(settings)
     if settings.persona_file is not None:
         try:
             settings.persona_file.read_text("utf-8")
@@ -367,13 +390,11 @@ def load(processes: int | None = None) -> Settings:
 
 
 def _refuse_useless(settings: Settings) -> None:
-    """Refuse what only a desktop may set in ``.env``, a language that Kaiwa does not have; a store
-    that loses the conversations of people who write from outside; and a mode of review that could
-    never have an effect."""
+    """Refuse what only a desktop may set in ``.env``, a language that Kaiwa does not have; and a
+    store that loses the conversations of people who write from outside."""
     written = DotEnvSettingsSource(Settings).env_vars.get("language") or ""
     is_known = not written or written[:2].lower() in LANGUAGES
     is_forgetful = settings.dyno and settings.redis_url is None
-    mode = settings.review_mode
     refusals = (
         (not is_known, "LANGUAGE", f"write {' or '.join(LANGUAGES)}"),
         (
@@ -381,51 +402,10 @@ def _refuse_useless(settings: Settings) -> None:
             "REDIS_URL",
             "this platform forgets its disk daily; add a Redis (heroku-redis)",
         ),
-        (
-            mode != "advise" and not settings.reviewers,
-            "REVIEWERS",
-            f"REVIEW_MODE={mode} needs reviewers; name models here",
-        ),
-        (
-            mode == "decide" and not settings.review_tools,
-            "REVIEW_TOOLS",
-            "REVIEW_MODE=decide holds for the tools that are named here; name some",
-        ),
     )
     for is_refused, variable, fix in refusals:
         if is_refused:
             raise SettingsError(variable, fix)
-
-
-def _refuse_careless(settings: Settings) -> None:
-    """Refuse automatic approval where strangers can write, unless a second setting confirms it."""
-    ways_in = {
-        "LINE": settings.line_on,
-        "Slack": settings.slack_on,
-        f"HOST={settings.host}": settings.host not in ("127.0.0.1", "::1", "localhost"),
-        "the dyno's address": bool(settings.dyno),
-    }
-    way_in = next((name for name, is_open in ways_in.items() if is_open), "")
-    if way_in:
-        refuse_auto_approval(settings, way_in)
-
-
-def refuse_auto_approval(settings: Settings, way_in: str) -> None:
-    """Refuse approval without a person, without AUTO_APPROVE_ANYWAY, for a channel that others can
-    use.
-
-    Raises:
-        SettingsError: names ``way_in`` and the fix.
-    """
-    where = f"is refused where others can reach Kaiwa ({way_in})"
-    if settings.auto_approve_anyway:
-        return
-    if settings.approval_mode == "auto_approve":
-        fix = f"auto_approve {where}; use ask, or set AUTO_APPROVE_ANYWAY=1"
-        raise SettingsError("APPROVAL_MODE", fix)
-    if settings.review_mode == "decide":
-        fix = f"decide {where}; use advise or veto, or set AUTO_APPROVE_ANYWAY=1"
-        raise SettingsError("REVIEW_MODE", fix)
 
 
 def env_file_is_open() -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from bot.channels import Channel, Host, Recipient, line, slack
 from bot.checks import CheckResult
 from bot.errors import SettingsError
-from bot.settings import Settings, config_beside, refuse_auto_approval, secrets_in
+from bot.settings import Settings, config_beside, secrets_in
 
 
 class ChannelPackage(Protocol):
@@ -108,6 +108,13 @@ def open_to_everybody(settings: Settings, registry: Registry = CHANNELS) -> list
     ]
 
 
+def ways_in(settings: Settings, registry: Registry = CHANNELS) -> list[str]:
+    """How others can reach Kaiwa: the labels of the channels that are on, and addresses that are
+    open to other machines."""
+    labels = [entry.label for entry, config in _configs(settings, registry) if config.is_on]
+    return [*labels, *settings.addresses_of_others]
+
+
 @asynccontextmanager
 async def open_channels(
     settings: Settings, host: Host, registry: Registry = CHANNELS
@@ -115,14 +122,12 @@ async def open_channels(
     """Every channel that is on, by name.
 
     Raises:
-        SettingsError: a channel's variable is wrong, or calls that act would run there without
-            approval.
+        SettingsError: a channel's variable is wrong.
     """
     async with AsyncExitStack() as stack:
         channels: dict[str, Channel] = {}
         for entry, config in _configs(settings, registry):
             if config.is_on:
-                refuse_auto_approval(settings, entry.label)
                 channels[entry.name] = await stack.enter_async_context(
                     entry.package.open(config, host)
                 )

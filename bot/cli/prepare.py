@@ -10,10 +10,10 @@ import uvloop
 
 from bot import log, settings
 from bot.app.storage import open_store_of
-from bot.channels.registry import channel_secrets, check_channels
+from bot.channels.registry import channel_secrets, check_channels, ways_in
 from bot.checks import CheckResult
 from bot.cli.as_typed import as_typed
-from bot.features.registry import load_configs
+from bot.features.registry import check_features, load_configs
 from bot.ops.mcp_servers import mcp_servers
 from bot.providers.registry import check_models, model_secrets
 from bot.reports import print_checks
@@ -28,8 +28,7 @@ def load_settings(processes: int | None = None) -> Settings:
     config = settings.load(processes)
     check_models(config)
     check_channels(config)
-    for feature in load_configs().values():
-        config_beside(feature, config)
+    check_features(config, ways_in(config))
     return config
 
 

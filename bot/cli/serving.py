@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from bot import log
 from bot.cli.prepare import all_secrets, prepare, print_report
 from bot.ops.startup import start_report
-from bot.ops.variable_names import check_names
+from bot.ops.variable_names import check_variables
 from bot.processes import serve, work
 from bot.settings import Settings
 from bot.web.console_token import load_or_create_token
@@ -71,4 +71,4 @@ def serve_mcp() -> None:
 
 def _report_start(config: Settings) -> None:
     """Print what is on, and what is wrong without being an error."""
-    print_report([*start_report(config), *check_names(config)])
+    print_report([*start_report(config), *check_variables(config)])

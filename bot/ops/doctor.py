@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 
 import httpx
 
-from bot.checks import CheckResult, Result, ago
+from bot.checks import CheckResult, ago
 from bot.errors import ModelError, SettingsError, StoreUnavailable
 from bot.http import tls_context
 from bot.ops.call_tool import call_by_hand
 from bot.ops.mcp_servers import mcp_servers
 from bot.ops.startup import DEMO, GET_GEMINI, start_report
-from bot.ops.variable_names import check_names
+from bot.ops.variable_names import check_variables
 from bot.plugins import load_hooks
 from bot.providers import Provider
 from bot.settings import Settings, env_file_is_open, tool_config
@@ -95,29 +95,15 @@ async def run_checks(
     results: list[CheckResult] = []
     for group in await asyncio.gather(*checks):
         results += group
-    return results + _check_access(report, settings)
+    return [*results, report["page"], *check_variables(settings), *_check_env_file()]
 
 
-def _check_access(report: Mapping[str, CheckResult], settings: Settings) -> list[CheckResult]:
-    """Check access to the page, the names and the permissions of ``.env``, and the approval
-    mode."""
-    page, approvals = report["page"], report.get("approvals")
-    found = [page, *check_names(settings)]
-    if approvals:
-        result: Result = "warning" if settings.approval_mode == "auto_approve" else "ok"
-        found.append(replace(approvals, result=result))
-    if (reviewers := report.get("reviewers")) and settings.review_mode == "decide":
-        found.append(replace(reviewers, result="warning"))
-    if env_file_is_open():
-        found.append(
-            CheckResult(
-                "warning",
-                ".env",
-                "other users of this machine may read its secrets",
-                "chmod 600 .env",
-            )
-        )
-    return found
+def _check_env_file() -> list[CheckResult]:
+    """Check the permissions of ``.env``."""
+    if not env_file_is_open():
+        return []
+    detail = "other users of this machine may read its secrets"
+    return [CheckResult("warning", ".env", detail, "chmod 600 .env")]
 
 
 async def _check_model(part: str, name: str, openers: Openers) -> list[CheckResult]:

@@ -45,8 +45,6 @@ def start_report(
         CheckResult("ok", "tools", tools, switch),
         _open_meteo(),
         _images(),
-        *_approvals(settings),
-        *_reviewers(settings),
     ]
 
 
@@ -116,33 +114,3 @@ def _images() -> CheckResult:
         "none are made",
         "set IMAGE_MODEL=gemini-3.1-flash-image, which costs money",
     )
-
-
-def _approvals(settings: Settings) -> list[CheckResult]:
-    """A line unless APPROVAL_MODE is the default."""
-    if settings.approval_mode == "ask":
-        return []
-    approves = settings.approval_mode == "auto_approve"
-    what = (
-        "every call that acts is made, and nobody is asked"
-        if approves
-        else "every call that acts is rejected"
-    )
-    return [
-        CheckResult(
-            "ok",
-            "approvals",
-            f"{settings.approval_mode}: {what}",
-            "set APPROVAL_MODE=ask to have people decide",
-        )
-    ]
-
-
-def _reviewers(settings: Settings) -> list[CheckResult]:
-    """A line if there are reviewers."""
-    if not settings.reviewers:
-        return []
-    what = f"{settings.review_mode}: {', '.join(dict.fromkeys(settings.reviewers))}"
-    if settings.review_mode == "decide":
-        what += f"; if all are in favour, nobody is asked about {', '.join(settings.review_tools)}"
-    return [CheckResult("ok", "reviewers", what, "unset REVIEWERS to ask people without votes")]

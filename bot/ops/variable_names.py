@@ -1,5 +1,5 @@
-"""Names in ``.env`` that nothing reads, and other programs' names for a variable that is not
-set."""
+"""What is said of variables: by the features that read them, of names in ``.env`` that nothing
+reads, and of other programs' names for a variable that is not set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from bot.channels.registry import CHANNELS
 from bot.checks import CheckResult
-from bot.features.registry import load_configs
+from bot.features.registry import describe_features, load_configs
 from bot.plugins import tool_variables
 from bot.providers.registry import PROVIDERS
 from bot.settings import Settings, env_file_names
@@ -34,6 +34,15 @@ FOREIGN = {
     "SLACK_TOKEN": "SLACK_BOT_TOKEN",
     "SLACK_SECRET": "SLACK_SIGNING_SECRET",
 }
+
+
+def check_variables(settings: Settings) -> list[CheckResult]:
+    """What features say of their variables, and ``check_names``.
+
+    Raises:
+        SettingsError: a feature's variable is wrong.
+    """
+    return [*describe_features(settings), *check_names(settings)]
 
 
 def check_names(settings: Settings) -> list[CheckResult]:

@@ -101,6 +101,7 @@ def test_the_env_file_is_read_and_the_environment_wins(
         ("GEMINI_API_KEY", "ключ"),
         ("MODEL", "anthropic:"),
         ("FALLBACK_MODELS", "demo,gpt-5"),
+        ("REVIEWERS", "gpt-5"),
         ("OPENAI_BASE_URL", "localhost:8080/v1"),
         ("OPENAI_BASE_URL", "https://user@host/v1"),
         ("OPENAI_BASE_URL", "https://host/v1?x=1"),
@@ -351,79 +352,6 @@ LINE = {"LINE_CHANNEL_SECRET": "x", "LINE_CHANNEL_ACCESS_TOKEN": "x"}
 SLACK = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_SIGNING_SECRET": "x"}
 SOCKET_MODE = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
 BOTH = SOCKET_MODE | SLACK
-
-
-@pytest.mark.parametrize(
-    ("variables", "way_in"),
-    [
-        (LINE, "LINE"),
-        (SLACK, "Slack"),
-        (SOCKET_MODE, "Slack"),
-        ({"HOST": "0.0.0.0"}, "HOST=0.0.0.0"),  # noqa: S104 -- nothing listens
-        ({"DYNO": "web.1"}, "the dyno's address"),
-    ],
-    ids=["LINE", "Slack", "Socket Mode", "HOST", "DYNO"],
-)
-def test_nobody_approves_in_the_place_of_strangers(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], way_in: str
-) -> None:
-    """Where others can write, calls that act are not made unasked, unless the operator says so
-    twice."""
-    set_all(monkeypatch, {"APPROVAL_MODE": "auto_approve"} | variables)
-    with pytest.raises(
-        SettingsError, match=rf"^APPROVAL_MODE: .*\({way_in}\).*AUTO_APPROVE_ANYWAY=1$"
-    ):
-        load()
-    monkeypatch.setenv("AUTO_APPROVE_ANYWAY", "1")
-    assert load().approval_mode == "auto_approve"
-
-
-def test_reviewers_decide_only_where_nobody_else_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text that convinces them all would run a call: refused as automatic approval is."""
-    decide = {"REVIEWERS": "ollama:a", "REVIEW_MODE": "decide", "REVIEW_TOOLS": "run_command"}
-    set_all(monkeypatch, decide)
-    assert load().review_tools == ("run_command",)
-    set_all(monkeypatch, LINE)
-    with pytest.raises(
-        SettingsError, match=r"^REVIEW_MODE: decide is refused .*\(LINE\).*AUTO_APPROVE_ANYWAY=1$"
-    ):
-        load()
-    monkeypatch.setenv("REVIEW_MODE", "veto")
-    assert load().review_mode == "veto"
-    monkeypatch.setenv("REVIEW_MODE", "decide")
-    monkeypatch.setenv("AUTO_APPROVE_ANYWAY", "1")
-    assert load().review_mode == "decide"
-
-
-@pytest.mark.parametrize(
-    ("variables", "refused"),
-    [
-        ({"REVIEW_MODE": "veto"}, "REVIEWERS"),
-        ({"REVIEW_MODE": "decide", "REVIEW_TOOLS": "launch"}, "REVIEWERS"),
-        ({"REVIEW_MODE": "decide", "REVIEWERS": "ollama:a"}, "REVIEW_TOOLS"),
-        ({"REVIEW_MODE": "always"}, "REVIEW_MODE"),
-        ({"REVIEWERS": "gpt-5"}, "REVIEWERS"),
-        ({"REVIEWERS": ",".join(f"ollama:{n}" for n in range(6))}, "REVIEWERS"),
-    ],
-)
-def test_a_review_without_effect_is_refused(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], refused: str
-) -> None:
-    """A mode that needs what is not there, a name that is none, and more voices than a question
-    shows."""
-    set_all(monkeypatch, variables)
-    with pytest.raises(SettingsError) as error:
-        load()
-    assert error.value.variable == refused
-
-
-def test_who_is_alone_approves_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a desktop without channels there is nobody else; rejecting all is safe anywhere."""
-    monkeypatch.setenv("APPROVAL_MODE", "auto_approve")
-    assert load().approval_mode == "auto_approve"
-    monkeypatch.setenv("APPROVAL_MODE", "auto_reject")
-    set_all(monkeypatch, LINE)
-    assert load().approval_mode == "auto_reject"
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel
+from bot.settings import FeatureConfig
 
 
-class Config(BaseModel):
+class Config(FeatureConfig):
     """Fields are the variables in lower case.
 
     Attributes:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from bot.settings import FeatureConfig
 
 
-class Config(BaseModel):
+class Config(FeatureConfig):
     """The limits of one day, 0 for none; fields are the variables in lower case."""
 
     daily_token_limit: int = Field(default=10_000_000, ge=0)

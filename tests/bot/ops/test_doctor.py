@@ -116,43 +116,12 @@ async def test_a_healthy_installation(settings: Settings, wttr: WttrFake) -> Non
                 "off", "page", "closed, and so is /metrics", "set CONSOLE_TOKEN to open them"
             ),
         ),
-        (
-            {"approval_mode": "auto_approve"},
-            CheckResult(
-                "warning",
-                "approvals",
-                "auto_approve: every call that acts is made, and nobody is asked",
-                "set APPROVAL_MODE=ask to have people decide",
-            ),
-        ),
-        (
-            {"approval_mode": "auto_reject"},
-            CheckResult(
-                "ok",
-                "approvals",
-                "auto_reject: every call that acts is rejected",
-                "set APPROVAL_MODE=ask to have people decide",
-            ),
-        ),
-        (
-            {
-                "reviewers": ("ollama:a", "ollama:a"),
-                "review_mode": "decide",
-                "review_tools": ("launch",),
-            },
-            CheckResult(
-                "warning",
-                "reviewers",
-                "decide: ollama:a; if all are in favour, nobody is asked about launch",
-                "unset REVIEWERS to ask people without votes",
-            ),
-        ),
     ],
 )
-async def test_who_may_see_the_page_and_what_is_not_asked(
+async def test_who_may_see_the_page(
     settings: Settings, changes: dict[str, Any], finding: CheckResult
 ) -> None:
-    """How the page is protected, and every approval mode but the usual one."""
+    """How the page is protected."""
     changed = settings.model_copy(update=changes)
     assert (
         await found(changed, finding.name, channels=dict.fromkeys(("LINE", "Slack"), nothing))
