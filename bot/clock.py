@@ -7,6 +7,9 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+HOUR_S = 3_600
+DAY_S = 86_400
+
 
 def now_ms() -> int:
     """Milliseconds since the epoch by this process's clock; never compare them between

@@ -29,6 +29,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+# Seconds between two attempts at a delivery, whatever a platform asks: what is behind in the outbox
+# waits as long.
+LONGEST_WAIT_S = 600.0
+
 
 class KaiwaError(Exception):
     """Whatever bot raises on purpose."""
@@ -164,12 +168,12 @@ class DeliverLater(DeliveryError):
 
     Args:
         reason: for log and dead letter.
-        after: seconds to wait before the next attempt.
+        after: seconds to wait before the next attempt; longer ones count as ``LONGEST_WAIT_S``.
     """
 
     def __init__(self, reason: str, after: float) -> None:
         super().__init__(reason)
-        self.after = after
+        self.after = min(after, LONGEST_WAIT_S)
 
 
 class TokenRefused(DeliverLater):

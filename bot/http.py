@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 KEEP_ALIVE_S = 60.0  # that an idle connection is kept for the next request
+WEBHOOK_CAP = 1024 * 1024  # bytes; those of platforms are far smaller
 ERROR_CAP = 64 * 1024  # bytes of an error; those of vendors have less than 2 KiB
 
 
@@ -117,7 +118,7 @@ async def read_beginning(response: ClientResponse, most: int = ERROR_CAP) -> byt
     return bytes(body[:most])
 
 
-async def read_body(request: Request, limit: int) -> bytes | None:
+async def read_body(request: Request, limit: int = WEBHOOK_CAP) -> bytes | None:
     """Read the whole body; None if it is longer than ``limit`` bytes or the sender disconnects."""
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > limit:

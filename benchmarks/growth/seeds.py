@@ -11,10 +11,10 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from bot.clock import now_ms
+from bot.clock import DAY_S, now_ms
 from bot.features.summaries.feature import KEEP
 from bot.pipeline.history import FULL, KEEP_TURNS, READ_TURNS
-from bot.store.keys import DAY_S, SEEN_S, Keys, digest_of, index_key, kv_key
+from bot.store.keys import SEEN_S, Keys, digest_of, index_key, kv_key
 from bot.transcript import Message, Summary, Text, TurnRecord, encode, new_id
 from tests.fakes.line_events import BOT
 

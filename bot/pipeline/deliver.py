@@ -20,7 +20,7 @@ from bot.errors import (
 )
 from bot.pipeline.feature import Feature, rejected
 from bot.pipeline.journal import DECIDED, decode_delivery, read_held, read_open_card
-from bot.pipeline.services import Services
+from bot.pipeline.services import MAX_FAILURES, REST_MS, Services
 from bot.store import RELEASED, Lease
 from bot.store.keys import Entry
 from bot.store.leases import Renewals
@@ -31,10 +31,6 @@ from bot.transcript import SCHEDULED_ID, UNREADABLE, channel_of, encode
 log = structlog.stdlib.get_logger(__name__)
 
 MAX_ATTEMPTS = 10
-MAX_FAILURES = 3  # of these with an unforeseen exception
-REST_S = 1.0  # after the first of them; doubled after each further one
-# between two attempts, whatever a platform asks: what is behind in the outbox waits as long
-LONGEST_WAIT_S = 600.0
 GAVE_UP = f"gave up after {MAX_ATTEMPTS} attempts"
 UNREAD = "cannot be read"
 CANNOT_ASK = "rejected: nobody could be asked"
@@ -168,7 +164,7 @@ class OutboxRelay:
                 cause = f"failed {failures} times: {type(error).__name__}"
                 if failures >= MAX_FAILURES:
                     return await self._refused(lease, delivery, measured, DeliveryRefused(cause))
-                pause = DeliverLater(cause, REST_S * 2 ** (failures - 1))
+                pause = DeliverLater(cause, REST_MS / 1000 * 2 ** (failures - 1))
                 counted = replace(delivery, failures=failures)
                 return await self._postpone(lease, counted, measured, pause)
             measured.end("delivery.sent", "delivered", name)
@@ -266,7 +262,7 @@ class OutboxRelay:
                 log.error("delivery.failed", cause=str(later), delivery=delivery.id)
                 return await self._give_up(lease, delivery, str(later))
             delivery = replace(delivery, refusals=delivery.refusals + 1, refused_since=since)
-        retry_at = now + round(min(later.after, LONGEST_WAIT_S) * 1000)
+        retry_at = now + round(later.after * 1000)
         await self._store.outbox.replace_head(lease, encode(replace(delivery, not_before=retry_at)))
         return retry_at
 

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import ApprovalDecision, TurnUpdate, apply_changes
 from bot.channels import InboundEvent
+from bot.clock import DAY_S, HOUR_S
 from bot.errors import StoreUnavailable
 from bot.live_events import Joined, Watcher
 from bot.pipeline.feature import Feature, ParsedEvent
@@ -30,7 +31,7 @@ from bot.pipeline.select import (
 from bot.pipeline.services import Services
 from bot.safe_text.glyphs import safe_name
 from bot.store import ARRIVAL, CHANGE, CONTROL, InboxEntry, JournalledTurn, Lease, entry_of
-from bot.store.keys import DAY_S, person_of
+from bot.store.keys import person_of
 from bot.transcript import Message, channel_of
 
 log = structlog.stdlib.get_logger(__name__)
@@ -40,7 +41,6 @@ WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", 
 # After so many changes of its messages a turn reads no more edits: it would never end.
 MOST_CHANGES = 10
 
-HOUR_S = 3_600
 
 # An entry of the inbox, and its content.
 WaitingEvent = tuple[InboxEntry, ParsedEvent]

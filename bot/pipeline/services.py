@@ -48,6 +48,10 @@ FindModel = Callable[[tuple[str, ...], str], Provider]
 P = ParamSpec("P")
 R = TypeVar("R")
 UTC = Days("UTC")
+# Of a turn, or of a delivery, with an unforeseen exception; the rest after the first is doubled
+# after each further one.
+MAX_FAILURES = 3
+REST_MS = 1_000
 NO_LIMITS = Limits()
 NO_DECISIONS = Decisions()
 # Tables and sets of a feature, which are those of all together:

@@ -38,7 +38,7 @@ from bot.pipeline.journal import (
 )
 from bot.pipeline.prepare import Attempt, index
 from bot.pipeline.select import observe_use, parse, triage, unsent_among
-from bot.pipeline.services import Services
+from bot.pipeline.services import MAX_FAILURES, REST_MS, Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import span
 from bot.transcript import TurnRecord, channel_of, encode, new_id
@@ -47,10 +47,6 @@ log = structlog.stdlib.get_logger(__name__)
 
 # Starts without a new journal entry: a turn may kill its process only so often.
 MAX_STARTS = 5
-# Failures with the same unforeseen exception.
-MAX_FAILURES = 3
-# The rest after the first failure; it is doubled after each further one.
-REST_MS = 1_000
 
 
 class TurnRunner:

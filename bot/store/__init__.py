@@ -31,6 +31,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bot.clock import DAY_S
 from bot.settings import CONNECTIONS
 from bot.store.boxes import RELEASED, Accepted, Bound, Inbox, Outbox
 from bot.store.clients import Client, Scripts, connect, translate_errors
@@ -52,7 +53,6 @@ from bot.store.keys import (
     ASIDE,
     CHANGE,
     CONTROL,
-    DAY_S,
     DUE_INDEXES,
     FORMAT,
     FORMAT_KEY,

@@ -30,6 +30,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import MovedError, OutOfMemoryError, RedisClusterException, RedisError
 
+from bot.clock import DAY_S
 from bot.errors import LeaseLost, MessagesChanged, SettingsError, StoreUnavailable
 from bot.store import keys
 from bot.store.cluster import Cluster
@@ -311,7 +312,7 @@ def _ignore_failure(done: asyncio.Future[list[Any]]) -> None:
 @cache
 def read_script(name: str, history_s: int) -> Script:
     """A script with all that it uses."""
-    constants = {"DAY_MS": keys.DAY_S * 1000, "HISTORY_S": history_s}
+    constants = {"DAY_MS": DAY_S * 1000, "HISTORY_S": history_s}
     for constant, value in vars(keys).items():
         if isinstance(value, int):
             constants[constant] = value

@@ -24,9 +24,10 @@ from urllib.parse import quote
 
 import structlog
 
+from bot.clock import DAY_S
 from bot.errors import KaiwaError, SettingsError, StoreUnavailable
 from bot.store.clients import Client, Scripts, connect, translate_errors
-from bot.store.keys import DAY_S, REWRITTEN_KEY
+from bot.store.keys import REWRITTEN_KEY
 from bot.store.private import OTHERS, private_file, private_folder
 from bot.tasks import POLL_S, run_beside, try_lock, wait_for_lock
 

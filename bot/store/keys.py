@@ -21,9 +21,10 @@ from hashlib import sha256
 from typing import NamedTuple
 from zlib import crc32
 
+from bot.clock import DAY_S
+
 FORMAT = 13  # of everything stored; every change of it raises the number
 SHARDS = 16
-DAY_S = 86_400
 
 SEEN_S = 3 * DAY_S  # no platform repeats a message after that
 WORK_S = 7 * DAY_S  # inbox, journal, outbox and kept deliveries

@@ -12,10 +12,10 @@ from redis.asyncio import ConnectionPool
 from redis.asyncio.connection import Connection
 from redis.exceptions import ResponseError
 
+from bot.clock import DAY_S
 from bot.store import Store
 from bot.store.clients import read_script
 from bot.store.files import FILES_BYTES
-from bot.store.keys import DAY_S
 from bot.store.live import Live
 from bot.store.server import Command, Request, Server
 from tests.scripts import SCRIPT_NAMES

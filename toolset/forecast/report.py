@@ -6,8 +6,12 @@ Those in Fahrenheit and miles are the source's own; they are empty where it has 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date, datetime
+
+# Of a place's name and its regions; blanks, too, between words of other letters than ASCII.
+SEPARATORS = re.compile(r"[,、()]|(?<=[^\x00-\x7f])\s+(?=[^\x00-\x7f])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,11 @@ def in_fahrenheit(celsius: str, own: str = "") -> str:
 def in_mph(kmh: str, own: str = "") -> str:
     """The same in miles an hour."""
     return own or (f"{float(kmh) / KM_OF_A_MILE:.0f}" if kmh else "")
+
+
+def pieces_of(asked: str) -> list[str]:
+    """The place's name and the regions or countries written with it, as in Paris, Texas."""
+    return [piece.strip() for piece in SEPARATORS.split(asked) if piece.strip()]
 
 
 def ambiguous_note(asked: str, regions: str, found: Place) -> str:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from toolset.forecast.report import Place, ambiguous_note, dissimilar_note
+from toolset.forecast.report import Place, ambiguous_note, dissimilar_note, pieces_of
 from toolset.forecast.values import integer, reading
 from toolset.web.json_values import entries
 from toolset.web.text import folded, line
@@ -21,7 +21,6 @@ RIVAL = (
 )
 REGIONS_SHOWN = 4
 
-SEPARATORS = re.compile(r"[,、()]|(?<=[^\x00-\x7f])\s+(?=[^\x00-\x7f])")
 PREFECTURE = r"東京都|北海道|京都府|大阪府|[^都道府県]{2,3}県"
 WITH_PREFECTURE = re.compile(rf"({PREFECTURE})(.+)")
 KANA_OR_KANJI = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
@@ -63,7 +62,7 @@ class _Candidate:
 
 def question(asked: str, language: str) -> Question:
     """The search for a place in words; ``language`` is the user's, empty for English."""
-    pieces = [piece.strip() for piece in SEPARATORS.split(asked) if piece.strip()] or [asked]
+    pieces = pieces_of(asked) or [asked]
     pieces.sort(
         key=lambda piece: bool(re.fullmatch(PREFECTURE, piece))
     )  # also written first: 広島県 府中市

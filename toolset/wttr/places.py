@@ -13,11 +13,10 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from toolset.forecast.report import Place, ambiguous_note, dissimilar_note
+from toolset.forecast.report import Place, ambiguous_note, dissimilar_note, pieces_of
 from toolset.web.text import folded
 
 SIMILARITY = 0.5  # about that of Wien and Vienna, Praha and Prague
-SEPARATORS = re.compile(r"[,、()]|(?<=[^\x00-\x7f])\s+(?=[^\x00-\x7f])")
 AIRPORT = re.compile(r"[a-z]{3}")
 
 # Without 都道府県; 群馬 is missing, as the spelling varies (Gunma, Gumma).
@@ -94,7 +93,7 @@ def note(asked: str, found: Place) -> str:
 
 def _parts(asked: str) -> tuple[str, list[str]]:
     """The folded name, and the regions or countries written with it."""
-    pieces = [piece.strip() for piece in SEPARATORS.split(folded(asked)) if piece.strip()]
+    pieces = pieces_of(folded(asked))
     regions: list[str] = []
     names: list[str] = []
     for piece in pieces:

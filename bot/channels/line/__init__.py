@@ -20,12 +20,12 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from bot.channels import Channel, Host, Recipient
 from bot.checks import CheckResult
 from bot.errors import SettingsError
-from bot.settings import BaseURL, Names, Secret
+from bot.settings import NO_SECRET, BaseURL, Names, Secret
 
 # What LINE_PUSH does, for start report and doctor.
 PUSHES = {
@@ -70,8 +70,8 @@ class Config(BaseModel):
         allowed_groups: group and room ids; empty for all.
     """
 
-    line_channel_secret: Secret = SecretStr("")
-    line_channel_access_token: Secret = SecretStr("")
+    line_channel_secret: Secret = NO_SECRET
+    line_channel_access_token: Secret = NO_SECRET
     line_api_base_url: BaseURL = "https://api.line.me"
     line_data_api_base_url: BaseURL = "https://api-data.line.me"
     line_push: Literal["auto", "always", "never"] = "auto"

@@ -45,6 +45,7 @@ from bot.channels.line.types import (
     write_address,
 )
 from bot.channels.traffic import TrafficRecorder
+from bot.clock import DAY_S
 from bot.errors import StoreUnavailable
 from bot.file_types import kind_of
 from bot.live_events import NoWatcher, Watcher
@@ -70,7 +71,6 @@ CHANGE_PAUSE_S = 10.0
 # Of a reply token's minute an answer may use so much; the rest is for a last message.
 ANSWER_MS = 45_000
 QUOTED_S = 7 * 86_400  # so long a message of ours is known by its id
-DAY_S = 86_400
 UNKNOWN_S = 3_600  # before an unknown user is looked up again
 LOOKUP_TIMEOUT_S = 3.0
 LOADING_S = 20  # a multiple of 5; after a crash the animation stays this long at most

@@ -22,7 +22,14 @@ from bot.channels import AssertLease, DailyUse, Delivery, Host, KeyValue, Reach
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import JSON, Address, Chat, Quota
-from bot.errors import DeliverLater, DeliverOnPress, DeliveryRefused, TokenRefused
+from bot.clock import DAY_S, HOUR_S
+from bot.errors import (
+    LONGEST_WAIT_S,
+    DeliverLater,
+    DeliverOnPress,
+    DeliveryRefused,
+    TokenRefused,
+)
 from bot.transcript import encode
 
 if TYPE_CHECKING:
@@ -37,11 +44,8 @@ RETRY_KEYS = uuid.UUID(
     "0d4b4a2c-6f0e-5b51-9b7a-5a3d8f5c7c11"
 )  # any constant: namespace of UUIDs made from delivery ids
 PUSHING = b"pushing"
-LONGEST_WAIT_S = 600.0
 SPARE_S = 2.0  # of a token's minute, for the attempt itself
 SOON_S = 0.5
-HOUR_S = 3_600
-DAY_S = 86_400
 WARN_AT = 80  # percent of the month's quota
 READ, PUSHED = "line:quota", "line:quota:pushed"
 PUSHES = "pushes"  # the name of what a person's limit counts
@@ -234,7 +238,7 @@ class Sender:
             return TokenRefused("LINE refused LINE_CHANNEL_ACCESS_TOKEN: set a new one")
         if failure.status == 429 or failure.status >= 500 or not failure.status:
             wait = max(2.5 ** (attempt - 1), failure.after or 0.0)
-            return DeliverLater(str(failure), min(wait, LONGEST_WAIT_S))
+            return DeliverLater(str(failure), wait)
         return DeliveryRefused(str(failure))
 
 

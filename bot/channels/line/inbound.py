@@ -50,7 +50,6 @@ from typing import Literal
 log = structlog.stdlib.get_logger(__name__)
 
 PATH = "/webhooks/line"
-MAX_BODY = 1024 * 1024
 RETRY_AFTER_S = "2"
 DAY_MS = 86_400_000
 MOST_MEMBERS = 500  # of a group, by LINE's own limit
@@ -90,7 +89,7 @@ class WebhookReceiver:
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
-        body = await read_body(request, MAX_BODY)
+        body = await read_body(request)
         if body is None:
             return Response(status_code=413)
         received_at = self._host.clock()

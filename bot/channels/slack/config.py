@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, SecretStr, model_validator
+from pydantic import AfterValidator, BaseModel, model_validator
 
 from bot.errors import SettingsError
-from bot.settings import Names, Secret
-
-NO_SECRET = SecretStr("")
+from bot.settings import NO_SECRET, Names, Secret
 
 # What each secret is, and where it is found.
 SECRETS = {

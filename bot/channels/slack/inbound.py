@@ -34,7 +34,6 @@ from toolset.web.decoding import decode_json
 log = structlog.stdlib.get_logger(__name__)
 
 PATH = "/webhooks/slack"
-MAX_BODY = 1024 * 1024
 FRESH_S = 300
 CALL_S = 10
 FORMS = ("payload", "command", "ssl_check")  # one of them is in every form Slack sends
@@ -57,7 +56,7 @@ class WebhookReceiver:
 
     async def answer(self, request: Request) -> Response:
         """Answer one request."""
-        body = await read_body(request, MAX_BODY)
+        body = await read_body(request)
         if body is None:
             return Response(status_code=413)
         now_s = time.time()

@@ -22,6 +22,7 @@ from bot.channels.slack.events import files_of, media_of, with_text
 from bot.channels.slack.formatting import GROUP, mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import delivery_id_of
 from bot.channels.slack.types import Address, SlackMessage, User, chat_of, read, read_address
+from bot.clock import DAY_S, HOUR_S
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.glyphs import json_line, safe_name
 from bot.tasks import run_beside
@@ -29,8 +30,6 @@ from bot.texts import LANGUAGES, preferred_language
 from bot.transcript import UNREADABLE, Author, Media, Part, Quote, Text, encode
 from toolset.web.json_values import as_object
 
-HOUR_S = 3_600
-DAY_S = 86_400
 UNKNOWN_S = 600  # before an unknown user is looked up again
 MOST_GROUPS = 1_000  # that are kept
 LOOKUP_S = 0.8  # for each lookup before Slack gets its answer, which it awaits for three seconds

@@ -19,6 +19,7 @@ from bot.channels.slack.formatting import one_line
 from bot.channels.slack.live_answer import LiveAnswer
 from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.types import Address
+from bot.clock import DAY_S
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.live_events import LiveEvent, ToolFinished, ToolStarted, TurnStarted, Watcher
 from bot.texts import Texts
@@ -27,7 +28,6 @@ log = structlog.stdlib.get_logger(__name__)
 
 REFRESH_S = 60.0  # Slack drops a status after two minutes
 KEPT_S = 3_600  # Slack removes the button by itself after an hour
-DAY_S = 86_400
 STATUS_CAP = 50  # UTF-16 code units; Slack refuses longer ones
 TITLE_CAP = 60
 TRIES = 3

@@ -19,7 +19,7 @@ from bot.channels.slack.client import BackgroundTasks, Client
 from bot.channels.slack.config import Config
 from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.formatting import Block, button, button_row, context, modal, plain, section
-from bot.channels.slack.lookups import DAY_S, People
+from bot.channels.slack.lookups import People
 from bot.channels.slack.types import (
     Address,
     Chat,
@@ -33,6 +33,7 @@ from bot.channels.slack.types import (
     read_address,
     write_address,
 )
+from bot.clock import DAY_S
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import preferred_language
 from bot.transcript import UNREADABLE, Author, Message, Text

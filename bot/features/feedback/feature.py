@@ -9,11 +9,11 @@ import structlog
 from msgspec.structs import replace
 
 from bot.channels import Button, Delivery, InboundEvent, Reply
-from bot.clock import now_ms
+from bot.clock import DAY_S, now_ms
 from bot.features.feedback.store import FEEDBACK_S, KIND, Rating, Ratings
 from bot.pipeline.feature import AnsweredTurn, Feature
 from bot.pipeline.services import Services
-from bot.store.keys import DAY_S, person_of
+from bot.store.keys import person_of
 from bot.texts import language_of
 from bot.transcript import Author, Message, encode
 

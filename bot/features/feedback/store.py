@@ -10,8 +10,9 @@ import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
 
+from bot.clock import DAY_S
 from bot.store import Store
-from bot.store.keys import DAY_S, digest_of, shared_key
+from bot.store.keys import digest_of, shared_key
 from bot.transcript import UNREADABLE, encode
 
 log = structlog.stdlib.get_logger(__name__)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.clock import DAY_S
 from bot.store import Store
-from bot.store.keys import DAY_S, Keys
+from bot.store.keys import Keys
 
 KIND = "interpreter"
 LANGUAGES_S = 30 * DAY_S  # after the group's last message

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import structlog
 
 from bot.channels import DailyUse, InboundEvent, KeptSection, Reply
-from bot.clock import now_ms
+from bot.clock import DAY_S, now_ms
 from bot.commands import FORGETS, STOPS
 from bot.errors import StoreUnavailable
 from bot.features.limits.budgets import OPERATORS, Budgets, Excess, Standing
@@ -25,7 +25,7 @@ from bot.pipeline.feature import (
 )
 from bot.pipeline.select import CANNED, CONVERSATION_DELETED, LEFT_OUT
 from bot.pipeline.services import Services
-from bot.store.keys import DAY_S, person_of
+from bot.store.keys import person_of
 from bot.transcript import Message, Spending, Text, channel_of, new_id
 from toolset.stores import Uses
 from toolset.tool import ToolError

@@ -17,8 +17,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bot.clock import DAY_S
 from bot.store import Store
-from bot.store.keys import DAY_S, kv_key, shared_key
+from bot.store.keys import kv_key, shared_key
 from bot.store.server import Command, Read
 
 SPENT_S = 2 * DAY_S  # counters; by then the day has ended in every time zone

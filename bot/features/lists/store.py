@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from msgspec.json import Decoder, Encoder
 
+from bot.clock import DAY_S
 from bot.store import Store
-from bot.store.keys import DAY_S, Keys, digest_of, person_of
+from bot.store.keys import Keys, digest_of, person_of
 
 KIND = "lists"  # in the index of what belongs to somebody, with a place
 LISTS_S = 365 * DAY_S  # lists of a place, after their last use

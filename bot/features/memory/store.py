@@ -6,8 +6,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, NamedTuple
 
+from bot.clock import DAY_S
 from bot.store import Store
-from bot.store.keys import DAY_S, Keys, digest_of, person_of
+from bot.store.keys import Keys, digest_of, person_of
 from bot.store.server import Read
 
 KIND = "facts"  # in the index of what belongs to somebody: a place, and an id

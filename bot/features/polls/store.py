@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, cast
 
+from bot.clock import DAY_S
 from bot.store import Store
-from bot.store.keys import DAY_S, Keys, digest_of, person_of
+from bot.store.keys import Keys, digest_of, person_of
 
 KIND = "poll"  # in the index of what belongs to somebody: a conversation, and an id
 OPEN_POLLS = 20  # of one place

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel
 
 from bot.providers import Provider
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import ApiURL, Secret
+from bot.settings import NO_SECRET, ApiURL, Secret
 
 
 class Config(BaseModel):
-    anthropic_api_key: Secret = SecretStr("")
+    anthropic_api_key: Secret = NO_SECRET
     anthropic_base_url: ApiURL | Literal[""] = ""
 
 

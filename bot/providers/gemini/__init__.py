@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel
 
 from bot.providers import Provider
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import BaseURL, Secret
+from bot.settings import NO_SECRET, BaseURL, Secret
 
 
 class Config(BaseModel):
-    gemini_api_key: Secret = SecretStr("")
+    gemini_api_key: Secret = NO_SECRET
     google_gemini_base_url: BaseURL | Literal[""] = ""
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field, SecretStr
+from pydantic import AfterValidator, BaseModel, Field
 
 from bot.providers import Provider
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import Secret, check_api_url
+from bot.settings import NO_SECRET, Secret, check_api_url
 
 
 def _host(value: str) -> str:
@@ -22,7 +22,7 @@ class Config(BaseModel):
     """Address, key and window."""
 
     ollama_host: Annotated[str, AfterValidator(_host)] = "127.0.0.1:11434"
-    ollama_api_key: Secret = SecretStr("")
+    ollama_api_key: Secret = NO_SECRET
     ollama_context_length: int = Field(0, ge=0)
 
 

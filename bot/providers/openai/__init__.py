@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, SecretStr
+from pydantic import BaseModel
 
 from bot.providers import Provider
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import ApiURL, Secret
+from bot.settings import NO_SECRET, ApiURL, Secret
 
 
 class Config(BaseModel):
     """Key and address; one's own server may need no key."""
 
-    openai_api_key: Secret = SecretStr("")
+    openai_api_key: Secret = NO_SECRET
     openai_base_url: ApiURL | Literal[""] = ""
 
 

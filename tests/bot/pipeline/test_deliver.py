@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from redis.asyncio import Redis
 
 from bot.channels import AssertLease, Delivery, KeptDelivery, Reply
-from bot.errors import DeliverLater, DeliverOnPress, TokenRefused
-from bot.pipeline.deliver import LONGEST_WAIT_S, TOKEN_WAIT_MS
+from bot.errors import LONGEST_WAIT_S, DeliverLater, DeliverOnPress, TokenRefused
+from bot.pipeline.deliver import TOKEN_WAIT_MS
 from bot.pipeline.feature import Feature
 from bot.pipeline.journal import decode_delivery, read_held, reset_attempts
 from bot.pipeline.services import Services

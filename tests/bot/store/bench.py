@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize
 from redis import Redis
 
+from bot.clock import DAY_S
 from bot.store import DeadLetter, InboxEntry, Lease, Store, open_store
 from bot.store.clients import Scripts, connect
-from bot.store.keys import DAY_S
 from tests.bot.store.model import Model, Span, Turn
 
 LETTERS = 100

@@ -6,8 +6,9 @@ import time
 
 from redis.asyncio import Redis
 
+from bot.clock import DAY_S
 from bot.store import Store
-from bot.store.keys import DAY_S, digest_of, index_key
+from bot.store.keys import digest_of, index_key
 
 OWNER = "line:u1"
 KEY = index_key(digest_of(OWNER))

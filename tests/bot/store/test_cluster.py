@@ -13,10 +13,11 @@ from redis.asyncio import RedisCluster
 from redis.crc import key_slot
 from redis.exceptions import ConnectionError
 
+from bot.clock import DAY_S
 from bot.errors import LeaseLost, SettingsError, StoreUnavailable
 from bot.store import Depths, Store, open_store
 from bot.store.clients import Scripts, connect
-from bot.store.keys import DAY_S, DUE_INDEXES, SCRIPT_KINDS, Keys
+from bot.store.keys import DUE_INDEXES, SCRIPT_KINDS, Keys
 from tests.bot.store.turns import arrivals, join, leased, turn_of
 from tests.cluster import Cluster, Node, running
 from tests.fixtures_store import endless_keys

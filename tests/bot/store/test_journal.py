@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
+from bot.clock import DAY_S
 from bot.errors import MessagesChanged
 from bot.store import (
     ARRIVAL,
@@ -13,7 +14,7 @@ from bot.store import (
     JournalledTurn,
     Store,
 )
-from bot.store.keys import DAY_S, WORK_S, Entry
+from bot.store.keys import WORK_S, Entry
 from tests.bot.store.turns import begun, join, key, leased, turn_of
 
 HERE = "console:alice"

@@ -6,8 +6,9 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from bot.clock import DAY_S
 from bot.store import Bound, Depths, Store
-from bot.store.keys import DAY_S, DEAD_LETTERS, DEAD_S, WORK_S
+from bot.store.keys import DEAD_LETTERS, DEAD_S, WORK_S
 from tests.bot.store.turns import key, leased, sending
 
 HERE = "console:alice"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from redis.asyncio import Redis
 
+from bot.clock import DAY_S
 from bot.store import Store, open_store
 from bot.store.embedded import keep_rewriting, open_embedded
-from bot.store.keys import DAY_S, REWRITTEN_KEY
+from bot.store.keys import REWRITTEN_KEY
 from bot.tasks import run_beside
 from tests.bot.store.processes import ended, pid_of, user
 from tests.bot.store.turns import leased

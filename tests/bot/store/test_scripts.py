@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from redis.asyncio import Redis
 
+from bot.clock import DAY_S
 from bot.errors import LeaseLost, StoreUnavailable
 from bot.store import Accepted, Store, open_store
 from bot.store.clients import Scripts, connect, read_script
-from bot.store.keys import DAY_S, Keys
+from bot.store.keys import Keys
 from tests.bot.store.turns import leased
 from tests.project import ROOT
 from tests.scripts import SCRIPT_FILES, SCRIPT_NAMES

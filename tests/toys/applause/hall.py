@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bot.clock import DAY_S
 from bot.store import Store
-from bot.store.keys import DAY_S, Keys, digest_of, person_of
+from bot.store.keys import Keys, digest_of, person_of
 from bot.transcript import Message
 
 KIND = "applause"  # of keys, and in the index of what belongs to people
