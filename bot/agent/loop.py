@@ -34,7 +34,7 @@ from bot.providers import (
     TextDelta,
     ToolChoice,
 )
-from bot.telemetry import Metrics, span
+from bot.telemetry import Metrics, Span
 from bot.transcript import (
     Message,
     Part,
@@ -269,30 +269,30 @@ class Agent:
         offered = tools.offered(lambda: _used(messages, choice))
         system = system_prompt(self.system, context.style)
         request = Request(system, messages, self._declarations.of(offered), choice)
-        with span("model", self._metrics) as call:
-            try:
-                async with aclosing(self.provider.stream(request)) as events:
-                    async for event in events:
-                        match event:
-                            case TextDelta(text):
-                                if shown := links.feed(text) if links else text:
-                                    turn.unfinished.append(shown)
-                                    await show(AnswerText(shown))
-                            case Restarted():
-                                turn.unfinished.clear()
-                                links = provenance.link_filter(context.withheld, searches=searches)
-                                await show(AnswerRestarted())
-                            case Completed(response):
-                                if links and (rest := links.end()):
-                                    await show(AnswerText(rest))
-                                await turn.spend(response)
-                                reason, turn.model = response.stop_reason, response.model
-                                tokens = asdict(response.usage)
-                                call.end("model.called", reason, turn.model, tokens=tokens)
-                                return response
-            except ModelError:
-                call.end("model.called", "failed", self.provider.model, tokens=asdict(Usage()))
-                raise
+        call = Span("model", self._metrics)
+        try:
+            async with aclosing(self.provider.stream(request)) as events:
+                async for event in events:
+                    match event:
+                        case TextDelta(text):
+                            if shown := links.feed(text) if links else text:
+                                turn.unfinished.append(shown)
+                                await show(AnswerText(shown))
+                        case Restarted():
+                            turn.unfinished.clear()
+                            links = provenance.link_filter(context.withheld, searches=searches)
+                            await show(AnswerRestarted())
+                        case Completed(response):
+                            if links and (rest := links.end()):
+                                await show(AnswerText(rest))
+                            await turn.spend(response)
+                            reason, turn.model = response.stop_reason, response.model
+                            tokens = asdict(response.usage)
+                            call.end("model.called", reason, turn.model, tokens=tokens)
+                            return response
+        except ModelError:
+            call.end("model.called", "failed", self.provider.model, tokens=asdict(Usage()))
+            raise
         raise TurnFailed("malformed", "the model's stream ended without an answer")
 
 

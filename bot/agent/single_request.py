@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from bot.errors import ModelError, TryAgain
 from bot.providers import Completed, ModelResponse, StreamEvent
-from bot.telemetry import Metrics, span
+from bot.telemetry import Metrics, Span
 from bot.transcript import Usage
 
 
@@ -25,17 +25,15 @@ async def read_response(
     Raises:
         ModelError: the request failed.
     """
-    with span("model", metrics) as call:
-        try:
-            async with aclosing(events):
-                async for event in events:
-                    if isinstance(event, Completed):
-                        response = event.response
-                        call.end(
-                            "model.called", purpose, response.model, tokens=asdict(response.usage)
-                        )
-                        return response
-            raise TryAgain("malformed", "the model's stream ended without an answer")
-        except ModelError:
-            call.end("model.called", "failed", model, tokens=asdict(Usage()))
-            raise
+    call = Span("model", metrics)
+    try:
+        async with aclosing(events):
+            async for event in events:
+                if isinstance(event, Completed):
+                    response = event.response
+                    call.end("model.called", purpose, response.model, tokens=asdict(response.usage))
+                    return response
+        raise TryAgain("malformed", "the model's stream ended without an answer")
+    except ModelError:
+        call.end("model.called", "failed", model, tokens=asdict(Usage()))
+        raise

@@ -17,7 +17,7 @@ from bot.agent.provenance import Provenance
 from bot.agent.turn import KeptFiles, Turn, error_of
 from bot.commands import SpokenCommands
 from bot.live_events import ToolFinished, ToolStarted
-from bot.telemetry import Metrics, span
+from bot.telemetry import Metrics, Span
 from bot.telemetry.observed import OBSERVER, CallDecided, CallEnded
 from bot.transcript import FileRef, ToolCall, ToolResult
 from toolset.schema import shortened
@@ -112,17 +112,17 @@ class ToolRunner:
         title = self._tools.title(call.name, turn.context.locale)
         await show(ToolStarted(call.id, call.name, call.arguments, title))
         context = _context(turn, call, index)
-        with span("tool", self._metrics) as measured:
-            made, outcome = await self._hooks.before(call, context)
-            checked = structs.replace(made, reason=call.reason)
-            outcome = outcome or await self._run_checked(
-                turn, index, checked, context, self._composed_in(call)
-            )
-            outcome = await self._hooks.after(made, context, outcome)
-            result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
-            ms = measured.end(
-                "tool.called", result, call.name if call.name in self._tools else "unknown"
-            )
+        measured = Span("tool", self._metrics)
+        made, outcome = await self._hooks.before(call, context)
+        checked = structs.replace(made, reason=call.reason)
+        outcome = outcome or await self._run_checked(
+            turn, index, checked, context, self._composed_in(call)
+        )
+        outcome = await self._hooks.after(made, context, outcome)
+        result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
+        ms = measured.end(
+            "tool.called", result, call.name if call.name in self._tools else "unknown"
+        )
         kept = turn.context.find_store(KeptFiles)
         if outcome.used:
             await turn.spend_in_call(outcome.used)

@@ -26,7 +26,7 @@ from bot.errors import TurnFailed
 from bot.ops.call_tool import context_by_hand
 from bot.plugins import load_hooks, open_tools
 from bot.settings import Settings
-from bot.telemetry import Metrics, span
+from bot.telemetry import Metrics, Span
 from bot.transcript import ToolCall
 from toolset.schema import Schema, shortened
 from toolset.shown import ToolFile
@@ -102,19 +102,19 @@ class ToolServer:
         context = context_by_hand(self._settings)
         call = ToolCall(context.call_id, params.name, params.arguments or {})
         tool = self._served.get(params.name)
-        with span("tool", self._metrics) as measured:
-            try:
-                made, outcome = await self._hooks.before(call, context)
-                outcome = outcome or await self._run(made, context)
-                outcome = await self._hooks.after(made, context, outcome)
-            except TurnFailed:
-                # A hook ends the turn, which is this call; its cause is for the operator.
-                outcome = ToolOutcome.error("refused")
-            measured.end(
-                "tool.called",
-                "error" if outcome.is_error else "ok",
-                params.name if tool else "unknown",
-            )
+        measured = Span("tool", self._metrics)
+        try:
+            made, outcome = await self._hooks.before(call, context)
+            outcome = outcome or await self._run(made, context)
+            outcome = await self._hooks.after(made, context, outcome)
+        except TurnFailed:
+            # A hook ends the turn, which is this call; its cause is for the operator.
+            outcome = ToolOutcome.error("refused")
+        measured.end(
+            "tool.called",
+            "error" if outcome.is_error else "ok",
+            params.name if tool else "unknown",
+        )
         return _result(outcome, tool.response_schema if tool else None)
 
     async def _run(self, call: ToolCall, context: ToolContext) -> ToolOutcome:

@@ -24,7 +24,7 @@ from bot.pipeline.services import MAX_FAILURES, REST_MS, Services
 from bot.store import RELEASED, Lease
 from bot.store.keys import Entry
 from bot.store.leases import Renewals
-from bot.telemetry import Span, span
+from bot.telemetry import Span
 from bot.telemetry.observed import OBSERVER, DeliveryBegun
 from bot.transcript import SCHEDULED_ID, UNREADABLE, channel_of, encode
 
@@ -142,36 +142,34 @@ class OutboxRelay:
         self._features.start_observing(lease.conversation, delivery.turn_id)
         if observe := OBSERVER.get():
             observe(DeliveryBegun(delivery.id, shown.reply.text))
-        with span("delivery", self._metrics) as measured:
-            try:
-                shown_at = await self._show(lease, shown)
-            except DeliverLater as later:
-                if _is_last(delivery, later):  # what is behind it in the outbox waits no longer
-                    return await self._refused(
-                        lease, delivery, measured, DeliveryRefused(f"{GAVE_UP}: {later}")
-                    )
-                return await self._postpone(lease, delivery, measured, later)
-            except DeliveryRefused as refused:
-                return await self._refused(lease, delivery, measured, refused)
-            except (LeaseLost, StoreUnavailable):
-                raise
-            except (
-                Exception
-            ) as error:  # the next attempt may succeed; the first traceback is enough
-                if not delivery.failures:
-                    log.exception("delivery.crashed", delivery=delivery.id)
-                failures = delivery.failures + 1
-                cause = f"failed {failures} times: {type(error).__name__}"
-                if failures >= MAX_FAILURES:
-                    return await self._refused(lease, delivery, measured, DeliveryRefused(cause))
-                pause = DeliverLater(cause, REST_MS / 1000 * 2 ** (failures - 1))
-                counted = replace(delivery, failures=failures)
-                return await self._postpone(lease, counted, measured, pause)
-            measured.end("delivery.sent", "delivered", name)
-            question_id = shown.reply.awaited
-            if shown.brings:
-                await self._remove_held(shown, question_id=question_id)
-            return await self._remove_head(lease, question_id, shown_at)
+        measured = Span("delivery", self._metrics)
+        try:
+            shown_at = await self._show(lease, shown)
+        except DeliverLater as later:
+            if _is_last(delivery, later):  # what is behind it in the outbox waits no longer
+                return await self._refused(
+                    lease, delivery, measured, DeliveryRefused(f"{GAVE_UP}: {later}")
+                )
+            return await self._postpone(lease, delivery, measured, later)
+        except DeliveryRefused as refused:
+            return await self._refused(lease, delivery, measured, refused)
+        except (LeaseLost, StoreUnavailable):
+            raise
+        except Exception as error:  # the next attempt may succeed; the first traceback is enough
+            if not delivery.failures:
+                log.exception("delivery.crashed", delivery=delivery.id)
+            failures = delivery.failures + 1
+            cause = f"failed {failures} times: {type(error).__name__}"
+            if failures >= MAX_FAILURES:
+                return await self._refused(lease, delivery, measured, DeliveryRefused(cause))
+            pause = DeliverLater(cause, REST_MS / 1000 * 2 ** (failures - 1))
+            counted = replace(delivery, failures=failures)
+            return await self._postpone(lease, counted, measured, pause)
+        measured.end("delivery.sent", "delivered", name)
+        question_id = shown.reply.awaited
+        if shown.brings:
+            await self._remove_held(shown, question_id=question_id)
+        return await self._remove_head(lease, question_id, shown_at)
 
     async def _refused(
         self, lease: Lease, delivery: Delivery, measured: Span, refused: DeliveryRefused

@@ -291,6 +291,11 @@ class Services:
             return events
         return await channel.enrich(conversation, events, is_new=False)
 
+    async def known_language(self, conversation: str, event: InboundEvent) -> str:
+        """``language``, with what the platform knows of the author."""
+        (known,) = await self.known(conversation, [event])
+        return self.language(known)
+
     def language(self, event: InboundEvent) -> str:
         """The language in which the event's author is answered."""
         text, locale = event.message.text, (event.message.author or NOBODY).locale

@@ -40,7 +40,7 @@ from bot.pipeline.prepare import Attempt, index
 from bot.pipeline.select import observe_use, parse, triage, unsent_among
 from bot.pipeline.services import MAX_FAILURES, REST_MS, Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
-from bot.telemetry import span
+from bot.telemetry import Span
 from bot.transcript import TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -117,37 +117,37 @@ class TurnRunner:
         """Answer what the turn began with, and commit that; the head of the outbox, see
         ``take``."""
         conversation = attempt.lease.conversation
-        with span("turn", self._services.metrics) as measured:
-            events, result = await self._run_without_model(attempt, journal)
-            unless, is_alone = ALWAYS, not (result.messages or result.replies)
-            if events:
-                if events[-1].unmentioned:  # only features answer those
-                    answer = await self._features.answer_overheard(conversation, events)
-                else:
-                    answer = await self._answerer.answer(attempt, events, journal.steps)
-                result.messages += answer.messages
-                result.replies += answer.replies
-                result.model, result.answers = answer.model, answer.answers
-                result.asker = answer.asker or result.asker
-                if answer.replies and events[0].scheduled:
-                    await self._note_tasks(conversation, events, result, failed=answer.failed)
-                unless = Condition(
-                    () if attempt.is_blocked else asked_in(answer.messages),
-                    only_unsent=not attempt.may_be_edited,
-                )
-                result.may_be_reopened = is_alone and answer.may_be_reopened
-            is_begun = events or attempt.journalled.is_resumed
-            if attempt.channel.abilities.deletes and is_begun and not result.replies:
-                # Nobody gets an answer: what this attempt or an earlier one has streamed goes.
-                nothing = empty_reply(attempt.journalled.turn_id)
-                back = Outgoing(nothing, newest_address(journal.all_events), deletes=True)
-                result.replies.append(back)
-            delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
-            await attempt.finish()
-            if result.failed:
-                measured.end("turn.failed", "failed", messages=len(result.messages))
+        measured = Span("turn", self._services.metrics)
+        events, result = await self._run_without_model(attempt, journal)
+        unless, is_alone = ALWAYS, not (result.messages or result.replies)
+        if events:
+            if events[-1].unmentioned:  # only features answer those
+                answer = await self._features.answer_overheard(conversation, events)
             else:
-                measured.end("turn.answered", "answered", messages=len(result.messages))
+                answer = await self._answerer.answer(attempt, events, journal.steps)
+            result.messages += answer.messages
+            result.replies += answer.replies
+            result.model, result.answers = answer.model, answer.answers
+            result.asker = answer.asker or result.asker
+            if answer.replies and events[0].scheduled:
+                await self._note_tasks(conversation, events, result, failed=answer.failed)
+            unless = Condition(
+                () if attempt.is_blocked else asked_in(answer.messages),
+                only_unsent=not attempt.may_be_edited,
+            )
+            result.may_be_reopened = is_alone and answer.may_be_reopened
+        is_begun = events or attempt.journalled.is_resumed
+        if attempt.channel.abilities.deletes and is_begun and not result.replies:
+            # Nobody gets an answer: what this attempt or an earlier one has streamed goes.
+            nothing = empty_reply(attempt.journalled.turn_id)
+            back = Outgoing(nothing, newest_address(journal.all_events), deletes=True)
+            result.replies.append(back)
+        delivery = await self._commit(attempt.lease, attempt.journalled, result, unless=unless)
+        await attempt.finish()
+        if result.failed:
+            measured.end("turn.failed", "failed", messages=len(result.messages))
+        else:
+            measured.end("turn.answered", "answered", messages=len(result.messages))
         return delivery
 
     async def _note_tasks(
@@ -272,8 +272,8 @@ class TurnRunner:
         if not is_awaited or self._services.channel(lease.conversation) is None:
             return TurnResult()
         language = self._services.defaults.language
-        for newest in await self._services.known(lease.conversation, events[-1:]):
-            language = self._services.language(newest)
+        if events:
+            language = await self._services.known_language(lease.conversation, events[-1])
         text = self._services.texts.get("apology.crashed", language)
         reply = Reply(text, failure=f"{reason}, see the log")
         result = TurnResult(replies=[Outgoing(reply, newest_address(events))])

@@ -4,8 +4,7 @@ or delivery."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -107,8 +106,8 @@ class Metrics:
 
 
 class Span:
-    """One measurement. Without ``end`` nothing is counted or logged, as when another process takes
-    over."""
+    """One measurement of work, from here to ``end``. Without that nothing is counted or logged, as
+    when another process takes over."""
 
     def __init__(self, kind: Kind, metrics: Metrics) -> None:
         self._kind = kind
@@ -148,9 +147,3 @@ class Span:
         which = {NAMES[self._kind]: name} if name else {}
         getattr(log, LEVELS.get(event, "info"))(event, **which, outcome=outcome, ms=ms, **fields)
         return ms
-
-
-@contextmanager
-def span(kind: Kind, metrics: Metrics) -> Iterator[Span]:
-    """Measure the work inside the context."""
-    yield Span(kind, metrics)

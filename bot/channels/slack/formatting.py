@@ -109,7 +109,7 @@ def without_broadcasts(markdown: str) -> str:
     return BROADCAST.sub(lambda match: f"@{match[1].partition('^')[0]}", markdown)
 
 
-def one_line(text: str, limit: int) -> str:
+def short_line(text: str, limit: int) -> str:
     """The text on one line of at most ``limit`` UTF-16 code units, with mentions of everybody made
     harmless."""
     return shortened(without_broadcasts(" ".join(text.split())), limit)

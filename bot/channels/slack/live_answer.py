@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bot.channels.replies import head, units
-from bot.channels.slack.formatting import LIMIT, one_line, open_tag_start, without_broadcasts
+from bot.channels.slack.formatting import LIMIT, open_tag_start, short_line, without_broadcasts
 from bot.channels.slack.types import Address
 from bot.live_events import (
     AnswerRestarted,
@@ -146,7 +146,7 @@ class LiveAnswer:
     def _start_card(self, event: ToolStarted) -> None:
         """Add a call; beyond ``MOST_CARDS`` it has no card."""
         if len(self._cards) < MOST_CARDS and event.call_id not in self._cards:
-            title = one_line(event.title or event.name, TITLE) or "…"
+            title = short_line(event.title or event.name, TITLE) or "…"
             self._set_card(event.call_id, TaskCard(str(len(self._cards) + 1), title))
 
     def _set_card(self, call_id: str, card: TaskCard) -> None:

@@ -15,7 +15,7 @@ from bot.channels import Host, KeyValue
 from bot.channels.replies import units
 from bot.channels.slack.client import AWAY_S, ApiResponse, BackgroundTasks, Client, wait_for_event
 from bot.channels.slack.config import Timing
-from bot.channels.slack.formatting import one_line
+from bot.channels.slack.formatting import short_line
 from bot.channels.slack.live_answer import LiveAnswer
 from bot.channels.slack.streaming import Streaming
 from bot.channels.slack.types import Address
@@ -76,7 +76,7 @@ class Presence:
                     "assistant.threads.setTitle",
                     channel_id=address.channel,
                     thread_ts=address.thread,
-                    title=one_line(text, TITLE_CAP),
+                    title=short_line(text, TITLE_CAP),
                 )
 
 
@@ -165,7 +165,7 @@ class StatusLine:
             return self._texts.get("slack_status.thinking", self._language)
         using = partial(self._texts.get, "slack_status.using", self._language)
         tool = next(reversed(self._running.values()))
-        return using(tool=one_line(tool, STATUS_CAP - units(using(tool=""))))
+        return using(tool=short_line(tool, STATUS_CAP - units(using(tool=""))))
 
     async def _set(self, text: str) -> bool:
         address = self._address

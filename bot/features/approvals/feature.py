@@ -199,8 +199,8 @@ class Approvals(Feature, Decisions):
             if not (is_others and is_addressed(event)):
                 continue
             if await self._is_first(f"waiting:{channel.name}:{card.key}:{event.author_id}"):
-                (known,) = await channel.enrich(conversation, [event], is_new=False)
-                text = self._texts.get("approval.waiting", self._services.language(known))
+                language = await self._services.known_language(conversation, event)
+                text = self._texts.get("approval.waiting", language)
                 await self._notify(parked, text, event.address)
         return None
 

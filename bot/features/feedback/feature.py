@@ -51,13 +51,12 @@ class Feedback(Feature):
 
     async def before_delivery(self, conversation: str, delivery: Delivery) -> Delivery | int | None:
         """Thanks in the language of the person who gets them."""
-        channel = self._services.channel(conversation)
-        if channel is None or delivery.reply.replaces != THANKS:
+        if delivery.reply.replaces != THANKS:
             return delivery
         whose = Message(delivery.id, "user", (), now_ms(), author=Author(delivery.asker))
         event = InboundEvent(whose, delivery.address)
-        (known,) = await channel.enrich(conversation, [event], is_new=False)
-        text = self._services.texts.get("feedback.thanks", self._services.language(known))
+        language = await self._services.known_language(conversation, event)
+        text = self._services.texts.get("feedback.thanks", language)
         return replace(delivery, reply=replace(delivery.reply, text=text, replaces=""))
 
     async def _rate(self, conversation: str, event: InboundEvent) -> bool:

@@ -98,8 +98,7 @@ class LateAnswers(Feature):
         if left is None or left > 0 or not event.author_id:
             return
         conversation, store = lease.conversation, self._services.store
-        (known,) = await channel.enrich(conversation, [event], is_new=False)
-        language = self._services.language(known)
+        language = await self._services.known_language(conversation, event)
         await store.leases.renew(lease)
         button = f"late_{sha256(event.address.encode()).hexdigest()[:32]}"
         card = card_for(event, self._services.texts, language)

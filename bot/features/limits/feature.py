@@ -173,9 +173,7 @@ class DailyLimits(Feature, Limits):
         events: Sequence[InboundEvent],
         result: TurnResult,
     ) -> None:
-        channel = self._services.channels[channel_of(conversation)]
-        # Looks up the author's language and time zone.
-        (newest,) = await channel.enrich(conversation, events[-1:], is_new=False)
+        (newest,) = await self._services.known(conversation, events[-1:])
         reply = self._sentences.refusal(excess, self._budgets.limit(excess), newest)
         answer = Message(new_id("msg"), "model", (Text(reply.text),), now_ms())
         result.messages += (*_placeholders(conversation, events), answer)
