@@ -53,8 +53,8 @@ def add_features(given: Iterable[Path], folder: Path) -> None:
 
 
 def leave_out_tests(name: str, folder: Path) -> list[str]:
-    """Delete the files of tests that import a feature, or name its tools, its scripts or its
-    buttons, and those that import such files; the names of tests."""
+    """Delete the files of tests that import a feature, or name it as ``bot.features.NAME``, its
+    tools, its scripts or its buttons, and those that import such files; the names of tests."""
     tools = ROOT / FEATURES / name / "tools.py"
     words = [rf"features\.{name}\b", rf'"{name}\.']
     if tools.is_file():

@@ -9,9 +9,7 @@ import pytest
 from bot.channels import InboundEvent
 from bot.channels.slack.types import Address, ms, read_address, write_address
 from bot.file_types import CANVAS
-from bot.store import Store
 from bot.transcript import Author, Media, Message, Text
-from tests.bot.channels.slack.pipeline import SlackPipeline
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, open_rig
 from tests.facts.read import facts
 from tests.fakes import slack_events
@@ -416,14 +414,3 @@ async def test_a_command_of_somebody_not_allowed_is_told_so(fake: SlackFake) -> 
 async def test_a_command_without_its_parts_is_acknowledged(rig: Rig) -> None:
     """There is nobody to answer."""
     assert await rig.receive({"command": "/kaiwa", "text": "help"}) == []
-
-
-async def test_the_reminders_of_somebody_in_a_channel_are_for_their_eyes(
-    store: Store, fake: SlackFake
-) -> None:
-    """The thread neither shows nor keeps them."""
-    async with SlackPipeline(store, fake) as here:
-        await here.send(mention("/reminders", TS))
-    [listed] = fake.whispered
-    assert (listed["user"], listed["thread_ts"], fake.posted) == (USER, TS, [])
-    assert await store.history.read(f"slack:{TEAM}:{CHANNEL}:{TS}", 10) == []

@@ -305,7 +305,7 @@ async def test_an_app_with_few_scopes_works_as_far_as_these_go(
     answer, words, question, launched, *about = fake.shown
     assert (words, fake.shared, len(launch.contexts)) == ("A blue cat", [], 1)
     assert answer == "Here it is.\nCats\nBlue  1\n[Another] [Enough]"
-    assert "feedback_buttons" in str(fake.posted[0])
+    assert "feedback_buttons" in str(fake.posted[0])  # of bot.features.feedback
     assert ("許可されました：launch" in question, launched) == (True, "Launched.")
     assert [posted["channel"] for posted in fake.posted][-2:] == [USER, USER]
     assert about[-1] == "A date."

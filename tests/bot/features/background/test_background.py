@@ -1,5 +1,5 @@
 """GROUP_MEMORY: what people write to each other is background for an hour, and nothing is kept
-where it is off."""
+where it is off. What a message quotes or points at, ``bot.features.quotes`` finds."""
 
 from __future__ import annotations
 

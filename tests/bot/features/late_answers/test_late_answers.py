@@ -171,7 +171,8 @@ async def test_a_card_waits_while_its_answer_is_being_pushed(store: Store, fake:
 async def test_an_answer_that_is_not_worth_a_push_leaves_the_card(
     store: Store, fake: LineFake
 ) -> None:
-    """In a group, to one person alone: the button says that nothing waits, and so what to do."""
+    """In a group, to one person alone, as ``bot.features.memory`` answers: the button says that
+    nothing waits, and so what to do."""
     async with open_pipeline(store, fake, []) as here:
         await here.receive(fake.mention("/memory"))
         here.wait(LATE_S)

@@ -115,8 +115,8 @@ async def test_what_does_not_fit_above_an_answer_waits_for_the_button(
 
 
 async def test_what_may_get_lost_brings_nothing(store: Store, fake: LineFake) -> None:
-    """Facts are for one person alone, and are not pushed when they are late; the next answer brings
-    the reminder."""
+    """Facts (``bot.features.memory``) are for one person alone, and are not pushed when they are
+    late; the next answer brings the reminder."""
     async with open_pipeline(store, fake, [Step("Hi!")], line_push="never") as here:
         await ring(here, store, "bread", conversation=IN_GROUP)
         await here.process()

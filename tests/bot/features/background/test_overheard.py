@@ -1,4 +1,5 @@
-"""Messages that do not call the bot, where several features take them in."""
+"""Messages that do not call the bot, where the background and ``bot.features.interpreter`` both
+take them in."""
 
 from __future__ import annotations
 
