@@ -147,7 +147,8 @@ class ToolRunner:
         recorded = await turn.record_result(made_result)
         if observe := OBSERVER.get():
             tool = self._tools.get(call.name)
-            observe(CallEnded(call, made, tool.definition.risk if tool else "", recorded))
+            risk = tool.definition.risk if tool else ""
+            observe(CallEnded(call, made, risk, recorded, ms))
         await show(
             ToolFinished(
                 call.id,

@@ -36,6 +36,7 @@ FEATURES: tuple[str, ...] = (
     "attachments",
     "late_answers",
     "courtesy",
+    "traces",
     "approvals",
 )
 

@@ -475,6 +475,9 @@ class Feature:
         """Note that the platform has taken a delivery of what came at its time
         (``InboundEvent.scheduled``), or that it refuses it for ever, and why."""
 
+    async def reset(self, conversation: str) -> None:
+        """Delete what goes with a conversation's history and no kind of ``purged`` names."""
+
     async def forget_in(self, conversation: str, author_id: str | None) -> None:
         """Delete what is kept of somebody in a conversation, which another process may be working
         on; None: of everybody."""

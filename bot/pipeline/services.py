@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -179,13 +180,13 @@ class Features:
 
     def start_observing(self, conversation: str, turn_id: str) -> None:
         """Have features observe what is done from now on in this context."""
-        if observers := self.hooks(Feature.observe):
+        if self.hooks(Feature.observe):
+            OBSERVER.set(partial(self.observe, conversation, turn_id))
 
-            def observe(step: ObservedStep) -> None:
-                for observer in observers:
-                    observer(conversation, turn_id, step)
-
-            OBSERVER.set(observe)
+    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
+        """Have features observe one step."""
+        for observer in self.hooks(Feature.observe):
+            observer(conversation, turn_id, step)
 
     def announce(self, event: InboundEvent, refusal: str = "") -> Reply | None:
         """See ``Feature.announce``."""

@@ -116,12 +116,14 @@ class CallEnded:
         call: as the model wrote it.
         made: with the arguments that hooks have left.
         risk: that the tool has here; empty for one that does not exist.
+        ms: that it took.
     """
 
     call: ToolCall
     made: ToolCall
     risk: str
     result: ToolResult
+    ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,18 @@ class DeliveryBegun:
 
     delivery_id: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rated:
+    """Somebody has rated the answer of a turn that ended before.
+
+    Attributes:
+        by: id of the person.
+    """
+
+    is_good: bool
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +174,7 @@ ObservedStep = (
     | CallEnded
     | DeliveryBegun
     | Measured
+    | Rated
 )
 Observe = Callable[[ObservedStep], None]
 

@@ -14,6 +14,7 @@ from bot.features.feedback.store import FEEDBACK_S, KIND, Rating, Ratings
 from bot.pipeline.feature import AnsweredTurn, Feature
 from bot.pipeline.services import Services
 from bot.store.keys import person_of
+from bot.telemetry.observed import Rated
 from bot.texts import language_of
 from bot.transcript import Author, Message, encode
 
@@ -79,6 +80,8 @@ class Feedback(Feature):
         rating = Rating(day, turn_id, place.id, model, is_good, press.at)
         if not await self._ratings.keep(person_of(place.id, event.author_id), rating):
             return False
+        rated = Rated(is_good, event.author_id)
+        self._services.features.observe(conversation, turn_id, rated)
         outcome = "good" if is_good else "bad"
         self._services.metrics.feedback.labels(channel.name, model, outcome).inc()
         log.info("feedback.given", turn=turn_id, channel=channel.name, model=model, rating=outcome)

@@ -45,6 +45,7 @@ class Forgetting(Feature):
         """Delete the history. The outbox stays: its answers may be for other people."""
         store, lease = self._services.store, context.lease
         await store.history.purge(lease, self._services.features.purged)
+        await self._services.features.each(Feature.reset, lease.conversation)
         for dead_letter in await store.dead_letters.of(lease.conversation):
             await store.dead_letters.discard(dead_letter)
         return Reply(self._sentence("reset", context.event))

@@ -9,19 +9,15 @@ from typing import cast
 import httpx
 from bot.features.diary.feature import Diary
 
-from bot.agent.loop import Agent
 from bot.app import site
 from bot.app.runtime import open_runtime
 from bot.app.services import open_services
 from bot.errors import TryAgain
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Features
-from bot.providers import Provider
-from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Step
 from bot.settings import Settings
 from bot.store import Store
-from bot.telemetry import Metrics
 from bot.telemetry.observed import (
     AttemptFailed,
     CallDecided,
@@ -36,23 +32,15 @@ from bot.transcript import ToolCall
 from bot.worker import ChatWorker
 from tests.bot.harness import HERE, Harness
 from tests.fakes.tools import Launch, tool_map
+from tests.retrying import Retrying
 
 CALL = ToolCall("c1", "launch", {"what": "kite"})
 
 
-class Retrying(Agent):
-    """Asks its model again, as Kaiwa does."""
-
-    def __init__(self, provider: Provider, *rest: object, **options: object) -> None:
-        retrying = FallbackProvider([provider], Metrics(), jitter=lambda: 0.0)
-        super().__init__(retrying, *rest, **options)  # type: ignore[arg-type]
-
-
 def diary_of(features: Features) -> Diary:
     """The feature among all others."""
-    (observe,) = features.hooks(Feature.observe)
-    diary = cast(MethodType, observe).__self__
-    assert isinstance(diary, Diary)
+    observers = [cast(MethodType, one).__self__ for one in features.hooks(Feature.observe)]
+    (diary,) = [one for one in observers if isinstance(one, Diary)]
     return diary
 
 

@@ -1,0 +1,104 @@
+"""Traces: the hooks. Whoever writes ``/private on`` has no words of the conversation kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+
+from bot.agent.turn import NOBODY
+from bot.channels import InboundEvent, KeptSection, Reply
+from bot.features.traces.bounds import Bounds
+from bot.features.traces.recorder import Recorder
+from bot.features.traces.settings import Config
+from bot.features.traces.store import Traces
+from bot.pipeline.feature import CommandContext, Feature
+from bot.pipeline.services import Services
+from bot.safe_text.glyphs import safe_name
+from bot.store import Lease
+from bot.telemetry.observed import ObservedStep
+from bot.transcript import Message
+
+OPEN = ("console",)  # channels whose words are kept where nothing is set: the operator's own
+HOURS = 24  # for which they are kept then
+BOUND_S = 10
+
+
+class KeptTraces(Feature):
+    """The feature (``bot.pipeline.feature.Feature``)."""
+
+    def __init__(self, services: Services, config: Config) -> None:
+        self._services = services
+        self._config = config
+        self._traces = Traces(services.store, config.trace_days)
+        self._recorder = Recorder(self._traces, self._hours, services.place, version("kaiwa"))
+        self.commands = {"private_on": self._private_on, "private_off": self._private_off}
+        self.unrecorded = tuple(self.commands)
+        self.every = {BOUND_S: Bounds(services.store, self._traces, config.trace_days).keep}
+
+    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
+        """Have the key of the digests read with the first request."""
+        self._recorder.read_key()
+
+    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
+        self._recorder.observe(conversation, turn_id, step)
+
+    async def change(
+        self, lease: Lease, edits: Mapping[str, Message | None], events: Sequence[InboundEvent]
+    ) -> None:
+        """Delete the words among which are those that are edited or taken back: later requests of
+        the conversation hold them too."""
+        await self._traces.delete_words(lease.conversation)
+
+    async def forget_in(self, conversation: str, author_id: str | None) -> None:
+        await self._traces.delete_words(conversation)
+
+    async def reset(self, conversation: str) -> None:
+        await self._traces.delete_words(conversation)
+
+    def add_line(self, key: str, conversation: str, event: InboundEvent) -> str:
+        """That words are kept, in /help and greetings."""
+        hours = self._hours()
+        return self._services.sentence("traces.line", event, hours=hours) if hours else ""
+
+    async def overview(self, conversation: str, event: InboundEvent) -> KeptSection | None:
+        """That words are kept; None where they are not."""
+        if not (hours := self._hours()):
+            return None
+        title = self._services.sentence("traces.title", event)
+        return KeptSection(title, self._services.sentence("traces.line", event, hours=hours))
+
+    async def aclose(self) -> None:
+        await self._recorder.aclose()
+
+    async def _private_on(self, context: CommandContext) -> Reply:
+        return await self._set_private(context, private=True)
+
+    async def _private_off(self, context: CommandContext) -> Reply:
+        return await self._set_private(context, private=False)
+
+    async def _set_private(self, context: CommandContext, *, private: bool) -> Reply:
+        """Switch it, and say so: in a group also who did it."""
+        conversation, event = context.lease.conversation, context.event
+        await self._traces.set_private(conversation, private=private)
+        key = "traces.private_on" if private else "traces.private_off"
+        if not event.group:
+            return Reply(self._services.sentence(key, event))
+        (known,) = await self._services.known(conversation, [event])
+        name = safe_name((known.message.author or NOBODY).name)
+        someone = name or self._services.sentence("traces.someone", event)
+        return Reply(self._services.sentence(f"{key}_by", event, name=someone))
+
+    def _hours(self) -> int:
+        """For how many hours words are kept."""
+        if self._config.trace_words_hours is not None:
+            return self._config.trace_words_hours
+        is_open = all(name in OPEN for name in self._services.channels)
+        return HOURS if is_open else 0
+
+
+def make(services: Services, config: Config) -> Feature:
+    """The feature; one without hooks where nothing is traced."""
+    return KeptTraces(services, config) if config.trace_days else Feature()
+
+
+FEATURE = make

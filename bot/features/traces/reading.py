@@ -1,0 +1,283 @@
+"""Traces as page and terminal show them: turns of several shares, found and joined."""
+
+from __future__ import annotations
+
+import zlib
+from binascii import b2a_base64
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from msgspec import Struct
+
+from bot.features.traces.records import Fact, Piece, Share, Words, unpack_words
+from bot.features.traces.store import Traces, hour_of
+from bot.prices import cost, load_prices
+from bot.transcript import UNREADABLE, Usage
+
+FAILED = "failed"
+UNDER_WAY_MS = 600_000  # a turn without an outcome is under way for so long at most
+MOST_TURNS = 500  # of a list
+
+
+@dataclass(frozen=True)
+class TracedTurn:
+    """A turn: what each process that worked on it has kept, the earliest first."""
+
+    id: str
+    shares: Sequence[Share]
+
+    @property
+    def first(self) -> Share:
+        return self.shares[0]
+
+    @property
+    def at(self) -> int:
+        """Milliseconds since the epoch."""
+        return self.first.at
+
+    @cached_property
+    def facts(self) -> list[tuple[Share, int, Fact]]:
+        """All facts with their share and number, in the order of their times."""
+        found = []
+        for share in self.shares:
+            found += [(share, number, fact) for number, fact in enumerate(share.facts)]
+        return sorted(found, key=lambda each: each[0].at + each[2].at)
+
+    @cached_property
+    def outcome(self) -> str:
+        """``answered`` or ``failed``; empty for one that is under way or was never ended."""
+        outcomes = [share.outcome for share in self.shares if share.outcome]
+        return outcomes[-1] if outcomes else ""
+
+    @cached_property
+    def ratings(self) -> list[str]:
+        """``good`` and ``bad``, the oldest first; of a person who changed their mind the newest."""
+        newest: dict[str, str] = {}
+        for _, _, fact in self.facts:
+            if fact.kind == "rating":
+                newest[fact.person] = fact.outcome
+        return list(newest.values())
+
+    @cached_property
+    def tools(self) -> list[str]:
+        """The names of tools that were called, each once."""
+        return list(dict.fromkeys(fact.name for _, _, fact in self.facts if fact.kind == "call"))
+
+    @cached_property
+    def failures(self) -> list[str]:
+        """What went wrong: kinds of apologies, tools that failed, deliveries that did."""
+        found = []
+        for _, _, fact in self.facts:
+            if fact.kind == "failure" and not fact.next:
+                found.append(fact.outcome)
+            elif fact.kind == "call" and fact.outcome == "error":
+                found.append(fact.name)
+            elif fact.kind == "delivery" and fact.outcome in ("refused", "later"):
+                found.append(fact.outcome)
+            elif fact.kind == "event" and fact.outcome == "refused":
+                found.append("limit")
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def usages(self) -> dict[str, Usage]:
+        """Tokens by model."""
+        used: dict[str, Usage] = {}
+        for _, _, fact in self.facts:
+            if fact.usage is not None:
+                used[fact.name] = used.get(fact.name, Usage()) + fact.usage
+        return used
+
+    @cached_property
+    def usd(self) -> float | None:
+        """Estimated dollars; None where a model has no price."""
+        return usd_of(self.usages)
+
+    @property
+    def ms(self) -> int:
+        """From its start to its commit; of one under way until its last fact."""
+        last = self.shares[-1]
+        end = last.at + (last.ms or max((fact.at for fact in last.facts), default=0))
+        return end - self.at
+
+    @property
+    def has_words(self) -> bool:
+        """Whether words were sent to the store; they may be deleted by now."""
+        return any(share.words for share in self.shares)
+
+    def is_under_way(self, now_ms: int) -> bool:
+        """Whether it may still be answered."""
+        worked = any(fact.kind != "rating" for _, _, fact in self.facts)
+        return worked and not self.outcome and now_ms - self.shares[-1].at < UNDER_WAY_MS
+
+
+class Wanted(Struct, frozen=True):
+    """Which turns are looked for; empty: all.
+
+    Attributes:
+        since: milliseconds since the epoch.
+        conversation, place, person: keyed digests.
+        channel: such as ``line``.
+        failed: failed ones, and those in which a call or delivery did.
+        rated: ``good`` or ``bad``.
+        usd, ms: at least.
+    """
+
+    since: int = 0
+    until: int = 0
+    conversation: str = ""
+    place: str = ""
+    person: str = ""
+    channel: str = ""
+    tool: str = ""
+    failed: bool = False
+    rated: str = ""
+    usd: float = 0.0
+    ms: int = 0
+
+    def fits(self, turn: TracedTurn) -> bool:
+        """Whether a turn is among those."""
+        first = turn.first
+        return (
+            turn.at >= self.since
+            and (not self.until or turn.at < self.until)
+            and self.conversation in ("", first.conversation)
+            and self.place in ("", first.place)
+            and (not self.person or any(one.person == self.person for one in turn.shares))
+            and self.channel in ("", first.channel)
+            and (not self.tool or self.tool in turn.tools)
+            and (not self.failed or turn.outcome == FAILED or bool(turn.failures))
+            and (not self.rated or self.rated in turn.ratings)
+            and (turn.usd or 0.0) >= self.usd
+            and turn.ms >= self.ms
+        )
+
+
+ALL = Wanted()
+
+
+def usd_of(usages: Mapping[str, Usage]) -> float | None:
+    """Estimated dollars for tokens by model; None where a model has no price."""
+    total, prices = 0.0, load_prices()
+    for model, usage in usages.items():
+        counts = {name: getattr(usage, name) for name in usage.__struct_fields__}
+        price = cost(counts, prices.of(model))
+        if price is None:
+            return None
+        total += price
+    return total
+
+
+async def find_turns(
+    traces: Traces, wanted: Wanted = ALL, most: int = MOST_TURNS
+) -> list[TracedTurn]:
+    """The newest turns that fit, the newest first.
+
+    Shares of one turn that are kept in two hours are joined: a rating may come in a later one.
+    """
+    found: list[TracedTurn] = []
+    later: dict[str, list[Share]] = {}
+    async for shares in _by_hour(traces, wanted.since):
+        turns: dict[str, list[Share]] = {}
+        for share in shares:
+            turns.setdefault(share.turn, later.pop(share.turn, [])).append(share)
+        joined = []
+        for turn_id, those in turns.items():
+            if all(_is_rating(share) for share in those):
+                later[turn_id] = those
+            else:
+                joined.append(_joined(turn_id, those))
+        found += sorted(filter(wanted.fits, joined), key=lambda turn: turn.at, reverse=True)
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+async def find_turn(traces: Traces, turn_id: str) -> TracedTurn | None:
+    """A turn by its id; None if nothing is kept of it."""
+    shares: list[Share] = []
+    async for those in _by_hour(traces, 0):
+        shares += [share for share in those if share.turn == turn_id]
+    return _joined(turn_id, shares) if shares else None
+
+
+async def find_last(traces: Traces) -> TracedTurn | None:
+    """The newest turn."""
+    turns = await find_turns(traces, most=1)
+    return turns[0] if turns else None
+
+
+@dataclass(frozen=True)
+class TurnWords:
+    """The words of a turn.
+
+    Attributes:
+        by_fact: by share and number of the fact.
+        prompts: what requests share, by digest.
+        damaged: the rest could not be read.
+    """
+
+    by_fact: Mapping[tuple[str, int], Words] = field(default_factory=dict)
+    prompts: Mapping[str, bytes] = field(default_factory=dict)
+    damaged: bool = False
+
+    @property
+    def conversation(self) -> str:
+        """The conversation's id, if it was kept."""
+        return next((one.conversation for one in self.by_fact.values() if one.conversation), "")
+
+    def body(self, pieces: Iterable[Piece]) -> bytes | None:
+        """The bytes of a request or a response; None if a part of them is not kept."""
+        return join_pieces(pieces, self.prompts.get)
+
+
+async def read_words(traces: Traces, turn: TracedTurn) -> TurnWords:
+    """The words that are kept of a turn."""
+    stored = await traces.words(turn.first.shard, turn.id)
+    found: dict[tuple[str, int], Words] = {}
+    damaged = False
+    try:
+        for words in unpack_words(stored):
+            found[words.share, words.number] = words
+    except (*UNREADABLE, ValueError, zlib.error):
+        damaged = True
+    digests = set[str]()
+    for words in found.values():
+        digests.update(data.decode() for kind, data in words.pieces if kind == "shared")
+    return TurnWords(found, await traces.prompts(sorted(digests)), damaged)
+
+
+def join_pieces(pieces: Iterable[Piece], prompt: Callable[[str], bytes | None]) -> bytes | None:
+    """The bytes as they went out; None if a part is not kept."""
+    body = bytearray()
+    for kind, data in pieces:
+        if kind == "json":
+            body += data
+        elif kind == "file":
+            body += b2a_base64(data, newline=False)
+        elif kind == "shared" and (kept := prompt(data.decode())) is not None:
+            body += kept
+        else:
+            return None
+    return bytes(body)
+
+
+async def _by_hour(traces: Traces, since: int) -> AsyncIterator[list[Share]]:
+    """All shares of an hour, hour by hour, the newest first."""
+    for hour in await traces.hours():
+        if since and hour < hour_of(since):
+            return
+        shares: dict[tuple[str, str], Share] = {}
+        async for those in traces.shares(hour):
+            shares.update({(share.turn, share.share): share for share in those})
+        yield list(shares.values())
+
+
+def _joined(turn_id: str, shares: Iterable[Share]) -> TracedTurn:
+    by_time = sorted(shares, key=lambda share: (_is_rating(share), share.at))
+    return TracedTurn(turn_id, by_time)
+
+
+def _is_rating(share: Share) -> bool:
+    """Whether a share is nothing but ratings, which come after the turn."""
+    return all(fact.kind == "rating" for fact in share.facts)

@@ -1,0 +1,218 @@
+"""Traces in the store.
+
+kaiwa:{05}:traces:2026112718          shares of turns that began in this hour, by turn and share
+kaiwa:{05}:traces:sizes               the bytes of each hour, words included
+kaiwa:{05}:traces:key                 the key of the digests
+kaiwa:{07}:words:turn_5d0c            the words of a turn, in the shard of its conversation
+kaiwa:{07}:worded:line:U0b1c          the turns of a conversation that have words
+kaiwa:{07}:traced:line:U0b1c          whether it is private, and when its words were deleted
+kaiwa:{11}:prompts:9f86d081884c7d65   a prompt or declarations of requests, by their digest
+kaiwa:{02}:acts:2026-11-27            the record of acts, by turn and call
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import structlog
+
+from bot.features.traces.records import Act, Share, decode_act, decode_share, encode
+from bot.store import Store
+from bot.store.keys import DAY_S, PREFIXES, Keys, shard_of, shared_key
+from bot.transcript import UNREADABLE
+
+log = structlog.stdlib.get_logger(__name__)
+
+HOUR_MS = 3_600_000
+ACTS_S = 90 * DAY_S
+KEY_S = 100 * DAY_S  # longer than anything that holds a digest
+PRIVATE_S = 400 * DAY_S  # after the last command
+TURN_BYTES = 1024 * 1024  # of words
+PAGE = 500  # shares read in one request
+MOST_DELETED = 500  # keys deleted in one request
+SIZES = shared_key("traces", "sizes")
+KEY = shared_key("traces", "key")
+
+
+class Traces:
+    """Facts, words and acts. What is written without waiting leaves with the process's next
+    request to the store; everything that waits raises ``StoreUnavailable``.
+
+    Args:
+        days: of facts.
+    """
+
+    def __init__(self, store: Store, days: int) -> None:
+        self._scripts = store.scripts
+        self._ttl_s = days * DAY_S
+        self.clock = store.clock
+
+    def note_later(self, share: Share, more_bytes: int) -> None:
+        """Keep a share, in place of what was kept of it before.
+
+        Args:
+            more_bytes: by which share and words have grown.
+        """
+        hour = hour_of(share.at)
+        keys = [shares_key(hour), SIZES]
+        field = f"{share.turn} {share.share}"
+        # What is deleted with its hour may be up to an hour older than its limit.
+        arguments = [field, encode(share), self._ttl_s, hour, more_bytes]
+        _ = self._scripts.send_later([self._scripts.command("traces.note", keys, arguments)])
+
+    def add_words_later(
+        self, conversation: str, turn: str, began_at: int, records: bytes, hours: int
+    ) -> None:
+        """Add records of words to those of a turn, unless the conversation is private or the words
+        of turns like it were deleted."""
+        keys = Keys(conversation)
+        names = [words_key(shard_of(conversation), turn), keys.of("worded"), keys.of("traced")]
+        arguments = [turn, began_at, hours * 3_600, TURN_BYTES, records]
+        _ = self._scripts.send_later([self._scripts.command("traces.words", names, arguments)])
+
+    def keep_prompt_later(self, digest: str, prompt: bytes, hours: int) -> None:
+        """Keep what many requests share, under its digest."""
+        key = shared_key("prompts", digest)
+        _ = self._scripts.send_later([("SET", key, prompt, "EX", hours * 3_600)])
+
+    def keep_act_later(self, act: Act, name: str) -> None:
+        """Keep an act in the record; ``name`` is unique within its turn."""
+        key, field = acts_key(day_of(act.at)), f"{act.turn} {name}"
+        keeping = [("HSET", key, field, encode(act)), ("EXPIRE", key, ACTS_S)]
+        _ = self._scripts.send_later([self._scripts.transaction(keeping)])
+
+    def read_key_later(self) -> asyncio.Future[list[Any]]:
+        """The last of its results is the key of the digests; one is made if there was none."""
+        proposed = secrets.token_bytes(32)
+        setting = ("SET", KEY, proposed, "NX", "EX", KEY_S)
+        return self._scripts.send_later([setting, ("EXPIRE", KEY, KEY_S), ("GET", KEY)])
+
+    async def read_key(self) -> bytes:
+        """The key of the digests; empty if nothing was traced yet."""
+        return bytes(await self._scripts.ask("GET", KEY) or b"")
+
+    async def delete_words(self, conversation: str) -> None:
+        """Delete the words of all turns of a conversation; those under way keep none from now
+        on."""
+        traced = Keys(conversation).of("traced")
+        mark = [("HSET", traced, "deleted_at", self.clock()), ("EXPIRE", traced, PRIVATE_S)]
+        await self._scripts.transact(mark)
+        key, shard = Keys(conversation).of("worded"), shard_of(conversation)
+        turns = await self._scripts.ask("ZRANGE", key, 0, -1)
+        await self._delete(words_key(shard, turn.decode()) for turn in turns)
+        await self._delete([key])
+
+    async def set_private(self, conversation: str, *, private: bool) -> None:
+        """Have no words of a conversation kept, or have them kept again."""
+        traced = Keys(conversation).of("traced")
+        setting: tuple[Any, ...] = ("HDEL", traced, "private")
+        if private:
+            setting = ("HSET", traced, "private", 1)
+        await self._scripts.transact([setting, ("EXPIRE", traced, PRIVATE_S)])
+        if private:
+            await self.delete_words(conversation)
+
+    async def is_private(self, conversation: str) -> bool:
+        return bool(await self._scripts.ask("HEXISTS", Keys(conversation).of("traced"), "private"))
+
+    async def hours(self) -> dict[str, int]:
+        """The hours of which something is kept, the newest first, each with its bytes."""
+        stored = await self._scripts.ask("HGETALL", SIZES)
+        sizes = {hour.decode(): int(size) for hour, size in stored.items()}
+        return dict(sorted(sizes.items(), reverse=True))
+
+    async def shares(self, hour: str) -> AsyncIterator[list[Share]]:
+        """The shares of turns that began in an hour, some hundreds at a time, in no order; one that
+        changes meanwhile may come twice. Unreadable ones are left out."""
+        cursor: int | bytes = b"0"
+        while True:
+            cursor, fields = await self._scripts.ask(
+                "HSCAN", shares_key(hour), cursor, "COUNT", PAGE
+            )
+            pairs = fields.items() if isinstance(fields, Mapping) else _pairs(fields)
+            yield _readable(value for _, value in pairs)
+            if int(cursor) == 0:
+                return
+
+    async def share(self, hour: str, fields: Collection[str]) -> list[Share]:
+        """These shares of an hour, as far as they are there."""
+        stored = await self._scripts.ask("HMGET", shares_key(hour), *fields)
+        return _readable(filter(None, stored))
+
+    async def words(self, shard: int, turn: str) -> bytes:
+        """The records of a turn's words; empty where none are kept."""
+        return bytes(await self._scripts.ask("GET", words_key(shard, turn)) or b"")
+
+    async def prompts(self, digests: Collection[str]) -> dict[str, bytes]:
+        """Those of these prompts that are still kept."""
+        keys = [("GET", shared_key("prompts", digest)) for digest in digests]
+        found = await self._scripts.ask_each(keys)
+        return {one: bytes(text) for one, text in zip(digests, found, strict=True) if text}
+
+    async def acts(self, days: Iterable[str]) -> list[Act]:
+        """The record of acts of these days, the oldest first; unreadable ones are left out."""
+        stored = await self._scripts.ask_each(("HVALS", acts_key(day)) for day in days)
+        found = []
+        for values in stored:
+            for value in values:
+                try:
+                    found.append(decode_act(value))
+                except UNREADABLE:
+                    log.error("traces.unreadable")
+        return sorted(found, key=lambda act: act.at)
+
+    async def delete_hour(self, hour: str) -> None:
+        """Delete all facts and words of turns that began in an hour."""
+        async for shares in self.shares(hour):
+            await self._delete(words_key(one.shard, one.turn) for one in shares if one.words)
+        await self._scripts.ask("DEL", shares_key(hour))
+        await self._scripts.ask("HDEL", SIZES, hour)
+
+    async def _delete(self, keys: Iterable[str]) -> None:
+        names = sorted(set(keys))
+        for start in range(0, len(names), MOST_DELETED):
+            batch = names[start : start + MOST_DELETED]
+            await self._scripts.ask_each(("DEL", key) for key in batch)
+
+
+def hour_of(at: int) -> str:
+    """The hour (UTC) of a time, as it names a key."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y%m%d%H")
+
+
+def day_of(at: int) -> str:
+    """The day (UTC) of a time, as it names a key."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d")
+
+
+def shares_key(hour: str) -> str:
+    """The key of the shares of an hour; all hours share a slot."""
+    return shared_key("traces", hour)
+
+
+def acts_key(day: str) -> str:
+    """The key of the acts of a day."""
+    return shared_key("acts", day)
+
+
+def words_key(shard: int, turn: str) -> str:
+    """The key of a turn's words; it names no conversation."""
+    return f"{PREFIXES[shard]}words:{turn}"
+
+
+def _pairs(flat: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
+    return zip(flat[::2], flat[1::2], strict=True)
+
+
+def _readable(values: Iterable[bytes]) -> list[Share]:
+    found = []
+    for value in values:
+        try:
+            found.append(decode_share(value))
+        except UNREADABLE:
+            log.error("traces.unreadable")
+    return found
