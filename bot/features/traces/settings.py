@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from bot.settings import NO_SECRET, OwnSecret
+from bot.settings import NO_SECRET, FeatureConfig, OwnSecret
 
 
-class Config(BaseModel):
+class Config(FeatureConfig):
     """Fields are the variables in lower case.
 
     Attributes:

@@ -20,9 +20,10 @@ from typing import Any
 
 import structlog
 
+from bot.clock import DAY_S
 from bot.features.traces.records import Act, Share, decode_act, decode_share, encode
 from bot.store import Store
-from bot.store.keys import DAY_S, PREFIXES, Keys, shard_of, shared_key
+from bot.store.keys import PREFIXES, Keys, shard_of, shared_key
 from bot.transcript import UNREADABLE
 
 log = structlog.stdlib.get_logger(__name__)

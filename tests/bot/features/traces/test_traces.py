@@ -76,7 +76,7 @@ async def test_a_turn_is_kept_step_by_step(store: Store, traces: Traces) -> None
     request = kept.by_fact[turn.first.share, 1]
     body = kept.body(request.pieces)
     assert body is not None
-    assert json.decode(body)[0] == "SYSTEM"
+    assert json.decode(body)[0].startswith("SYSTEM")
     assert (turn.outcome, turn.tools, turn.failures) == ("answered", ["launch"], [])
 
 
