@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
 import structlog
 
 from bot.features.traces.store import Traces
@@ -17,19 +15,14 @@ MOST_BYTES = 256 * 1024 * 1024  # where the store has no limit
 
 
 class Bounds:
-    """Deletes the oldest hours of traces.
+    """Deletes the oldest hours of traces."""
 
-    Args:
-        days: for which facts are kept.
-    """
-
-    def __init__(self, store: Store, traces: Traces, days: int) -> None:
+    def __init__(self, store: Store, traces: Traces) -> None:
         self._store = store
         self._traces = traces
-        self._days = days
 
     async def keep(self) -> None:
-        """Delete what is too old or too much; half of all where the store is nearly full, since
+        """Delete what is too much; half of all where the store is nearly full, since
         histories of conversations would be shortened next."""
         hours = await self._traces.hours()
         if not hours:
@@ -38,10 +31,9 @@ class Bounds:
         most = memory.limit // SHARE or MOST_BYTES
         if memory.ratio >= ENOUGH:
             most = min(most, sum(hours.values()) // 2)
-        oldest = datetime.now(UTC) - timedelta(days=self._days)
-        first, size = oldest.strftime("%Y%m%d%H"), 0
+        size = 0
         for hour, bytes_of in hours.items():
             size += bytes_of
-            if size > most or hour < first:
+            if size > most:
                 await self._traces.delete_hour(hour)
                 log.info("traces.hour_deleted", hour=hour, bytes=bytes_of)

@@ -33,7 +33,7 @@ class KeptTraces(Feature):
         self._recorder = Recorder(self._traces, self._hours, services.place, version("kaiwa"))
         self.commands = {"private_on": self._private_on, "private_off": self._private_off}
         self.unrecorded = tuple(self.commands)
-        self.every = {BOUND_S: Bounds(services.store, self._traces, config.trace_days).keep}
+        self.every = {BOUND_S: Bounds(services.store, self._traces).keep}
 
     def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Have the key of the digests read with the first request."""

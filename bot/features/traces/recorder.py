@@ -76,6 +76,7 @@ class OpenShare:
         events: ids of events and their uses that have been noted.
         decided: by call.
         acts: that are still to be sent, each with when it ended.
+        digests: by what they stand for.
         begun: the number of the fact of a delivery that has begun, and when.
         asked_at: when the last request to a model was sent, milliseconds since the epoch.
     """
@@ -95,6 +96,7 @@ class OpenShare:
     events: set[tuple[str, str]] = field(default_factory=set)
     decided: dict[str, CallDecided] = field(default_factory=dict)
     acts: list[tuple[int, CallEnded]] = field(default_factory=list)
+    digests: dict[str, str] = field(default_factory=dict)
     begun: tuple[int, int] | None = None
     asked_at: int = 0
 
@@ -325,12 +327,13 @@ class Recorder:
         for at, ended in share.acts:
             self._traces.keep_act_later(self._act(share, at, ended), ended.call.id)
         share.acts.clear()
-        stored = self._stored(share)
-        total = len(encode(stored)) + share.words
-        self._traces.note_later(stored, total - share.counted)
+        as_kept = self._as_kept(share)
+        stored = encode(as_kept)
+        total = len(stored) + share.words
+        self._traces.note_later(as_kept, stored, total - share.counted)
         share.counted, share.changed = total, False
 
-    def _stored(self, share: OpenShare) -> Share:
+    def _as_kept(self, share: OpenShare) -> Share:
         """A share with digests in place of ids."""
         facts = []
         for fact in share.facts:
@@ -343,8 +346,8 @@ class Recorder:
             share.at,
             channel_of(share.conversation),
             shard_of(share.conversation),
-            keyed(self._key, share.conversation),
-            keyed(self._key, self._place(share.conversation)),
+            self._digest(share, share.conversation),
+            self._digest(share, self._place(share.conversation)),
             self._person(share, share.person),
             tuple(facts),
             share.outcome,
@@ -366,7 +369,13 @@ class Recorder:
         return Act(at, share.turn, who, call.name, arguments, decided, by, outcome)
 
     def _person(self, share: OpenShare, author: str) -> str:
-        return keyed(self._key, person_of(share.conversation, author)) if author else ""
+        return self._digest(share, person_of(share.conversation, author)) if author else ""
+
+    def _digest(self, share: OpenShare, text: str) -> str:
+        """The digest of a text that stands in a share again and again."""
+        if text not in share.digests:
+            share.digests[text] = keyed(self._key, text)
+        return share.digests[text]
 
     def _pieces(self, body: tuple[bytes, ...]) -> tuple[Piece, ...]:
         """The pieces of a request's body as they are kept."""

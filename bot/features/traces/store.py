@@ -20,7 +20,7 @@ from typing import Any
 
 import structlog
 
-from bot.clock import DAY_S
+from bot.clock import DAY_S, HOUR_S
 from bot.features.traces.records import Act, Share, decode_act, decode_share, encode
 from bot.store import Store
 from bot.store.keys import PREFIXES, Keys, shard_of, shared_key
@@ -28,14 +28,14 @@ from bot.transcript import UNREADABLE
 
 log = structlog.stdlib.get_logger(__name__)
 
-HOUR_MS = 3_600_000
+HOUR_MS = HOUR_S * 1000
 ACTS_S = 90 * DAY_S
 KEY_S = 100 * DAY_S  # longer than anything that holds a digest
 PRIVATE_S = 400 * DAY_S  # after the last command
 TURN_BYTES = 1024 * 1024  # of words
 PAGE = 500  # shares read in one request
 MOST_DELETED = 500  # keys deleted in one request
-SIZES = shared_key("traces", "sizes")
+BYTES = b"bytes"  # the field of an hour's number
 KEY = shared_key("traces", "key")
 
 
@@ -52,17 +52,15 @@ class Traces:
         self._ttl_s = days * DAY_S
         self.clock = store.clock
 
-    def note_later(self, share: Share, more_bytes: int) -> None:
+    def note_later(self, share: Share, stored: bytes, more_bytes: int) -> None:
         """Keep a share, in place of what was kept of it before.
 
         Args:
+            stored: the share, encoded.
             more_bytes: by which share and words have grown.
         """
-        hour = hour_of(share.at)
-        keys = [shares_key(hour), SIZES]
-        field = f"{share.turn} {share.share}"
-        # What is deleted with its hour may be up to an hour older than its limit.
-        arguments = [field, encode(share), self._ttl_s, hour, more_bytes]
+        keys, field = [shares_key(hour_of(share.at))], f"{share.turn} {share.share}"
+        arguments = [field, stored, self._ttl_s, BYTES, more_bytes]
         _ = self._scripts.send_later([self._scripts.command("traces.note", keys, arguments)])
 
     def add_words_later(
@@ -120,13 +118,14 @@ class Traces:
     async def is_private(self, conversation: str) -> bool:
         return bool(await self._scripts.ask("HEXISTS", Keys(conversation).of("traced"), "private"))
 
-    async def hours(self) -> dict[str, int]:
+    async def hours(self) -> dict[int, int]:
         """The hours of which something is kept, the newest first, each with its bytes."""
-        stored = await self._scripts.ask("HGETALL", SIZES)
-        sizes = {hour.decode(): int(size) for hour, size in stored.items()}
-        return dict(sorted(sizes.items(), reverse=True))
+        last, count = hour_of(self.clock()), self._ttl_s // HOUR_S
+        hours = range(last, last - count - 2, -1)
+        stored = await self._scripts.ask_each(("HGET", shares_key(one), BYTES) for one in hours)
+        return {hour: int(size) for hour, size in zip(hours, stored, strict=True) if size}
 
-    async def shares(self, hour: str) -> AsyncIterator[list[Share]]:
+    async def shares(self, hour: int) -> AsyncIterator[list[Share]]:
         """The shares of turns that began in an hour, some hundreds at a time, in no order; one that
         changes meanwhile may come twice. Unreadable ones are left out."""
         cursor: int | bytes = b"0"
@@ -135,11 +134,11 @@ class Traces:
                 "HSCAN", shares_key(hour), cursor, "COUNT", PAGE
             )
             pairs = fields.items() if isinstance(fields, Mapping) else _pairs(fields)
-            yield _readable(value for _, value in pairs)
+            yield _readable(value for name, value in pairs if name != BYTES)
             if int(cursor) == 0:
                 return
 
-    async def share(self, hour: str, fields: Collection[str]) -> list[Share]:
+    async def share(self, hour: int, fields: Collection[str]) -> list[Share]:
         """These shares of an hour, as far as they are there."""
         stored = await self._scripts.ask("HMGET", shares_key(hour), *fields)
         return _readable(filter(None, stored))
@@ -166,12 +165,11 @@ class Traces:
                     log.error("traces.unreadable")
         return sorted(found, key=lambda act: act.at)
 
-    async def delete_hour(self, hour: str) -> None:
+    async def delete_hour(self, hour: int) -> None:
         """Delete all facts and words of turns that began in an hour."""
         async for shares in self.shares(hour):
             await self._delete(words_key(one.shard, one.turn) for one in shares if one.words)
         await self._scripts.ask("DEL", shares_key(hour))
-        await self._scripts.ask("HDEL", SIZES, hour)
 
     async def _delete(self, keys: Iterable[str]) -> None:
         names = sorted(set(keys))
@@ -180,9 +178,9 @@ class Traces:
             await self._scripts.ask_each(("DEL", key) for key in batch)
 
 
-def hour_of(at: int) -> str:
-    """The hour (UTC) of a time, as it names a key."""
-    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y%m%d%H")
+def hour_of(at: int) -> int:
+    """The number of the hour of a time (ms) since the epoch."""
+    return at // HOUR_MS
 
 
 def day_of(at: int) -> str:
@@ -190,9 +188,9 @@ def day_of(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d")
 
 
-def shares_key(hour: str) -> str:
+def shares_key(hour: int) -> str:
     """The key of the shares of an hour; all hours share a slot."""
-    return shared_key("traces", hour)
+    return shared_key("traces", str(hour))
 
 
 def acts_key(day: str) -> str:
