@@ -1,4 +1,5 @@
-"""HTTP: sessions for calling others, and the bodies of requests and responses, read up to a limit.
+"""HTTP: sessions for calling others, the bodies of requests and responses, read up to a limit, the
+files of a page, and tries of tokens.
 
 Kaiwa asks for no compression. A body that is compressed all the same is not expanded: one megabyte
 may become many.
@@ -6,8 +7,11 @@ may become many.
 
 from __future__ import annotations
 
+import hashlib
 import ssl
-from collections.abc import AsyncIterable, AsyncIterator
+import time
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +19,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import httpx
 from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
 
 from toolset.web.decoding import MOST_BYTES
 
@@ -24,6 +29,12 @@ if TYPE_CHECKING:
 KEEP_ALIVE_S = 60.0  # that an idle connection is kept for the next request
 WEBHOOK_CAP = 1024 * 1024  # bytes; those of platforms are far smaller
 ERROR_CAP = 64 * 1024  # bytes of an error; those of vendors have less than 2 KiB
+MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+# So many wrong tokens are allowed per address in WINDOW_S.
+TRIES = 10
+TRIES_OF_ALL = 100
+WINDOW_S = 60.0
+ADDRESSES = 1024  # remembered
 
 
 @cache
@@ -132,3 +143,46 @@ async def read_body(request: Request, limit: int = WEBHOOK_CAP) -> bytes | None:
     except ClientDisconnect:
         return None
     return bytes(body)
+
+
+def serving(body: bytes, media_type: str) -> Callable[[Request], Awaitable[Response]]:
+    """An endpoint that serves a file; browsers ask again only for what has changed."""
+    headers = {"ETag": f'"{hashlib.sha256(body).hexdigest()[:20]}"', "Cache-Control": "no-cache"}
+
+    async def serve(request: Request) -> Response:
+        if headers["ETag"] in request.headers.get("if-none-match", ""):
+            return Response(status_code=304, headers=headers)
+        return Response(body, headers=headers, media_type=media_type)
+
+    return serve
+
+
+class Throttle:
+    """Counts wrong tries in this process, per address and in total: an attacker may have many
+    addresses."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._all: deque[float] = deque(maxlen=TRIES_OF_ALL)
+        self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def wait_s(self, address: str) -> float:
+        """Seconds until this address may try again; 0 where it may now."""
+        return max(self._rest_s(self._all), self._rest_s(self._wrong.get(address)))
+
+    def wrong(self, address: str) -> None:
+        """Count a wrong try; with more than ``ADDRESSES`` the one that tried longest ago is
+        dropped."""
+        now = self._clock()
+        self._all.append(now)
+        self._wrong.setdefault(address, deque(maxlen=TRIES)).append(now)
+        self._wrong.move_to_end(address)
+        if len(self._wrong) > ADDRESSES:
+            self._wrong.popitem(last=False)
+
+    def _rest_s(self, tries: deque[float] | None) -> float:
+        """Seconds until the oldest try leaves the window; 0 while there are fewer tries than
+        allowed."""
+        if not tries or len(tries) != tries.maxlen:
+            return 0.0
+        return max(0.0, tries[0] + WINDOW_S - self._clock())

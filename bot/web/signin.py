@@ -6,8 +6,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import time
-from collections import OrderedDict, deque
-from collections.abc import Callable
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -17,17 +15,12 @@ from pydantic import SecretStr
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from bot.http import read_body
+from bot.http import Throttle, read_body
 from bot.texts import Texts
 
 COOKIE = "kaiwa_console"
 COOKIE_S = 7 * 24 * 3600
 MAX_FORM = 4096
-# So many wrong tokens are allowed per address in WINDOW_S.
-TRIES = 10
-TRIES_OF_ALL = 100
-WINDOW_S = 60.0
-ADDRESSES = 1024  # remembered
 
 
 class SignIn:
@@ -114,37 +107,6 @@ class SignIn:
 
     def _signature(self, expires: str) -> str:
         return hmac.new(self._key, expires.encode(), hashlib.sha256).hexdigest()
-
-
-class Throttle:
-    """Counts wrong tries in this process, per address and in total: an attacker may have many
-    addresses."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._all: deque[float] = deque(maxlen=TRIES_OF_ALL)
-        self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
-
-    def wait_s(self, address: str) -> float:
-        """Seconds until this address may try again; 0 where it may now."""
-        return max(self._rest_s(self._all), self._rest_s(self._wrong.get(address)))
-
-    def wrong(self, address: str) -> None:
-        """Count a wrong try; with more than ``ADDRESSES`` the one that tried longest ago is
-        dropped."""
-        now = self._clock()
-        self._all.append(now)
-        self._wrong.setdefault(address, deque(maxlen=TRIES)).append(now)
-        self._wrong.move_to_end(address)
-        if len(self._wrong) > ADDRESSES:
-            self._wrong.popitem(last=False)
-
-    def _rest_s(self, tries: deque[float] | None) -> float:
-        """Seconds until the oldest try leaves the window; 0 while there are fewer tries than
-        allowed."""
-        if not tries or len(tries) != tries.maxlen:
-            return 0.0
-        return max(0.0, tries[0] + WINDOW_S - self._clock())
 
 
 def _with_cookie(response: Response, request: Request, cookie: str, seconds: int) -> Response:

@@ -13,8 +13,9 @@ from pydantic import SecretStr
 from starlette.responses import PlainTextResponse
 
 from bot import texts
+from bot.http import ADDRESSES, TRIES, TRIES_OF_ALL, WINDOW_S, Throttle
 from bot.web.guard import Guard
-from bot.web.signin import ADDRESSES, COOKIE, TRIES, TRIES_OF_ALL, WINDOW_S, SignIn, Throttle
+from bot.web.signin import COOKIE, SignIn
 
 TOKEN = "correct horse battery staple"
 HTML = {"Accept": "text/html"}
