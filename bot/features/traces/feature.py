@@ -8,6 +8,7 @@ from importlib.metadata import version
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent, KeptSection, Reply
 from bot.features.traces.bounds import Bounds
+from bot.features.traces.inside import Inside
 from bot.features.traces.recorder import Recorder
 from bot.features.traces.settings import Config
 from bot.features.traces.store import Traces
@@ -33,6 +34,7 @@ class KeptTraces(Feature):
         self._recorder = Recorder(self._traces, self._hours, services.place, version("kaiwa"))
         self.commands = {"private_on": self._private_on, "private_off": self._private_off}
         self.unrecorded = tuple(self.commands)
+        self.routes = Inside(services, config, self._traces, self._hours).routes()
         self.every = {BOUND_S: Bounds(services.store, self._traces).keep}
 
     def prefetch(self, turn_id: str, conversation: str, author: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from bot.settings import NO_SECRET, FeatureConfig, OwnSecret
+from bot.settings import NO_SECRET, FeatureConfig, ModelNames, OwnSecret
 
 
 class Config(FeatureConfig):
@@ -20,3 +20,5 @@ class Config(FeatureConfig):
     trace_days: int = Field(default=7, ge=0, le=90)
     trace_words_hours: int | None = Field(default=None, ge=0, le=720)
     inside_token: OwnSecret = NO_SECRET
+    fallback_models: ModelNames = ()
+    reviewers: ModelNames = ()

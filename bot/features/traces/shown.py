@@ -1,0 +1,146 @@
+"""Turns as the page ``/inside`` gets them: rows of the list, steps of a turn, words of a step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from bot.features.traces.reading import TracedTurn
+from bot.features.traces.records import Fact, Words
+
+MOST_SHOWN = 512 * 1024  # characters of a text on the page; a download holds all of it
+MOST_LINES = 400  # of a difference
+STATES = ("answered", "failed")
+
+
+def turn_row(turn: TracedTurn, now_ms: int) -> dict[str, Any]:
+    """A turn in the list."""
+    first = turn.first
+    return {
+        "id": turn.id,
+        "at": turn.at,
+        "ms": turn.ms,
+        "state": state_of(turn, now_ms),
+        "channel": first.channel,
+        "conversation": first.conversation,
+        "place": first.place,
+        "person": first.person,
+        "ratings": turn.ratings,
+        "tools": turn.tools,
+        "failures": turn.failures,
+        "usd": turn.usd,
+        "tokens": sum(usage.total for usage in turn.usages.values()),
+        "words": turn.has_words,
+    }
+
+
+def state_of(turn: TracedTurn, now_ms: int) -> str:
+    """``answered``, ``failed``, ``under_way``; ``lost`` where the process was gone before the
+    end."""
+    if turn.outcome:
+        return turn.outcome if turn.outcome in STATES else "other"
+    return "under_way" if turn.is_under_way(now_ms) else "lost"
+
+
+def turn_steps(turn: TracedTurn, now_ms: int) -> list[dict[str, Any]]:
+    """The steps of a turn in their order, each with when it began and how long it took."""
+    under_way = turn.is_under_way(now_ms)
+    steps = []
+    for share, number, fact in turn.facts:
+        takes_end = fact.kind in ("response", "call")  # whose times are those of their ends
+        began = share.at + fact.at - (fact.ms if takes_end else 0) - turn.at
+        step = {
+            "share": share.share,
+            "number": number,
+            "began": max(began, 0),
+            "kind": fact.kind,
+            "name": fact.name,
+            "outcome": fact.outcome,
+            "ms": fact.ms,
+            "facts": facts_of(fact),
+            "lost": fact.kind == "request" and not under_way and is_lost(share.facts, number),
+        }
+        steps.append(step)
+    return steps
+
+
+def facts_of(fact: Fact) -> dict[str, Any]:
+    """What else is known of a step, by the name of its field."""
+    found: dict[str, Any] = {}
+    for name in ("size", "id", "person", "risk", "next", "wait_ms"):
+        if value := getattr(fact, name):
+            found[name] = value
+    if fact.usage is not None:
+        for name in ("input", "cached", "output", "thinking"):
+            found[name] = getattr(fact.usage, name)
+    return found
+
+
+def is_lost(facts: Sequence[Fact], number: int) -> bool:
+    """Whether no answer to a request was kept, nor why there is none."""
+    for fact in facts[number + 1 :]:
+        if fact.kind in ("response", "failure"):
+            return False
+        if fact.kind == "request":
+            return True
+    return True
+
+
+def step_words(words: Words, body: bytes | None) -> dict[str, Any]:
+    """The words of a step.
+
+    Args:
+        body: of the request or response; None where a part of it is not kept.
+    """
+    text = text_of(body or b"")
+    return {
+        "text": cut(words.text),
+        "who": words.who,
+        "body": cut(text),
+        "is_cut": len(text) > MOST_SHOWN,
+        "incomplete": body is None,
+        "arguments": cut(text_of(words.arguments)),
+        "made": cut(text_of(words.made)),
+        "result": cut(text_of(words.result)),
+    }
+
+
+def text_of(data: bytes) -> str:
+    """Bytes as text; what is no UTF-8 is replaced."""
+    return data.decode("utf-8", "replace")
+
+
+def cut(text: str) -> str:
+    """The beginning of a text."""
+    return text[:MOST_SHOWN]
+
+
+def pretty(body: bytes) -> list[str]:
+    """The lines of a body: those of its JSON, a member each, or as it is."""
+    text = text_of(body)
+    try:
+        text = json.dumps(json.loads(text), ensure_ascii=False, indent=1)
+    except (ValueError, RecursionError):
+        pass
+    return text.split("\n")
+
+
+def difference(before: Sequence[str], after: Sequence[str]) -> dict[str, Any]:
+    """What lies between the lines that both begin with and those that both end with: one pass over
+    each."""
+    most = min(len(before), len(after))
+    head = 0
+    while head < most and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < most - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    gone, new = before[head : len(before) - tail], after[head : len(after) - tail]
+    return {
+        "same_before": head,
+        "same_after": tail,
+        "gone": [cut(line) for line in gone[:MOST_LINES]],
+        "new": [cut(line) for line in new[:MOST_LINES]],
+        "more": max(len(gone) - MOST_LINES, 0) + max(len(new) - MOST_LINES, 0),
+    }
