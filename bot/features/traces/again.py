@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bot.clock import now_ms
 from bot.texts import language_of
-from bot.transcript import Message, Text, new_id
+from bot.transcript import Message, Role, Text, new_id
 
 if TYPE_CHECKING:
     from bot.features.traces.reading import TracedTurn, TurnWords
@@ -55,7 +55,7 @@ def asked_in(body: bytes) -> tuple[str, list[Message]] | None:
         if role in INSTRUCTS:
             systems.append(text)
         elif text:
-            kind = "model" if role in MODELS else "user"
+            kind: Role = "model" if role in MODELS else "user"
             messages.append(Message(new_id("msg"), kind, (Text(text),), now_ms()))
     return ("\n\n".join(filter(None, systems)), messages) if messages else None
 

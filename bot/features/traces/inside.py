@@ -39,7 +39,7 @@ from bot.pipeline.services import Services
 from bot.texts import LANGUAGES, preferred_language
 from bot.transcript import UNREADABLE
 
-TOKEN = "inside-token"  # the header
+HEADER = "inside-token"
 MOST_BODY = 4096
 MOST_ROWS = 200
 OLDEST = 10  # turns under way that are named
@@ -224,7 +224,7 @@ class Inside:
         """Refuse who has not the token. The right one passes even after too many wrong ones."""
         if not self._token:
             raise Refused(403, "words_off")
-        given = unquote(request.headers.get(TOKEN, "")[:MOST_BODY])
+        given = unquote(request.headers.get(HEADER, "")[:MOST_BODY])
         if not given:
             raise Refused(403, "words_locked")
         if hmac.compare_digest(given.encode("utf-8", "replace"), self._token):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from bot.features.traces.reading import TracedTurn
@@ -119,10 +120,8 @@ def cut(text: str) -> str:
 def pretty(body: bytes) -> list[str]:
     """The lines of a body: those of its JSON, a member each, or as it is."""
     text = text_of(body)
-    try:
+    with suppress(ValueError, RecursionError):
         text = json.dumps(json.loads(text), ensure_ascii=False, indent=1)
-    except (ValueError, RecursionError):
-        pass
     return text.split("\n")
 
 
