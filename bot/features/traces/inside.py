@@ -204,11 +204,15 @@ class Inside:
         turn = await self._wanted(request)
         now = self._traces.clock()
         first = turn.first
-        return _json(
-            turn_row(turn, now)
-            | {"version": first.version, "shares": len(turn.shares)}
-            | {"steps": turn_steps(turn, now)}
-        )
+        steps = turn_steps(turn, now)
+        ends = [step["began"] + step["ms"] for step in steps]
+        shown = {
+            "version": first.version,
+            "shares": len(turn.shares),
+            "whole": max(turn.ms, *ends, 1),  # what the bars are measured by
+            "steps": steps,
+        }
+        return _json(turn_row(turn, now) | shown)
 
     async def _wanted(self, request: Request) -> TracedTurn:
         """The turn in the path."""

@@ -18,6 +18,7 @@ from bot.transcript import UNREADABLE, Usage
 FAILED = "failed"
 UNDER_WAY_MS = 600_000  # a turn without an outcome is under way for so long at most
 MOST_TURNS = 500  # of a list
+AFTERWARDS = ("delivery", "rating")  # kinds of facts that come after the commit, too
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ class TracedTurn:
     def ms(self) -> int:
         """From its start to its commit; of one under way until its last fact."""
         last = self.shares[-1]
-        end = last.at + (last.ms or max((fact.at for fact in last.facts), default=0))
-        return end - self.at
+        worked = [fact.at for fact in last.facts if fact.kind not in AFTERWARDS]
+        return last.at + max(last.ms, *worked, 0) - self.at
 
     @property
     def has_words(self) -> bool:

@@ -48,13 +48,17 @@ def turn_steps(turn: TracedTurn, now_ms: int) -> list[dict[str, Any]]:
     """The steps of a turn in their order, each with when it began and how long it took."""
     under_way = turn.is_under_way(now_ms)
     steps = []
+    asked: dict[str, int] = {}  # when the last request was sent, by share
     for share, number, fact in turn.facts:
-        takes_end = fact.kind in ("response", "call")  # whose times are those of their ends
-        began = share.at + fact.at - (fact.ms if takes_end else 0) - turn.at
+        began = share.at + fact.at - turn.at
+        if fact.kind in ("response", "call"):  # whose times are those of their ends
+            began = max(began - fact.ms, asked.get(share.share, 0))
+        elif fact.kind == "request":
+            asked[share.share] = began
         step = {
             "share": share.share,
             "number": number,
-            "began": max(began, 0),
+            "began": began,
             "kind": fact.kind,
             "name": fact.name,
             "outcome": fact.outcome,

@@ -29,7 +29,7 @@ export class Step {
     if (outcome) label.append(" ", make("span", `badge ${outcome}`, outcome));
     if (lost) label.append(" ", make("span", "badge lost", this.say("no_answer")));
     const bar = make("i", "bar");
-    const whole = Math.max(this.turn.ms, began + ms, 1);
+    const { whole } = this.turn;
     bar.style.left = `${Math.min((began / whole) * 100, 99)}%`;
     bar.style.width = `${Math.min(Math.max((ms / whole) * 100, 0.5), 100)}%`;
     const track = make("span", "track", bar);
