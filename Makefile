@@ -69,7 +69,7 @@ test-live: dev ## ask the real services, those there are keys and a network for;
 chaos: dev ## kill processes, the store and connections under load, and count what is lost; SEED=7 draws again
 	@$(BIN)/python -m tests.chaos $(if $(SEED),--seed $(SEED))
 
-screenshots: dev ## take docs/images/page.png anew; needs Chromium
+screenshots: dev ## take the pictures of docs/images anew; needs Chromium
 	@$(BIN)/python -m tests.docs.screenshots
 
 transcripts: dev ## write the conversations of docs/conversations.md anew, and what LINE and Slack are sent in them

@@ -1,4 +1,4 @@
-"""Takes docs/images/page.png: ``kaiwa run`` with the demo model, in Chromium (``make
+"""Takes docs/images/page.png and inside.png: ``kaiwa run`` with the demo model, in Chromium (``make
 screenshots``).
 
 The weather is that of the stand-in for wttr.in, and ``book_room`` is a tool of ``TOOLS_DIR``.
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.async_api import Page, async_playwright, expect
+from playwright.async_api import Page, ViewportSize, async_playwright, expect
 
 from tests.browser.conftest import FLAGS, find_chromium
 from tests.browser.visit import say, visit
@@ -19,9 +19,11 @@ from tests.fakes.wttr import WttrFake
 from tests.process.kaiwa_process import kaiwa
 from tests.project import ROOT
 
-PICTURE = ROOT / "docs" / "images" / "page.png"
+IMAGES = ROOT / "docs" / "images"
 TOOLS = ROOT / "tests" / "docs" / "tools"
 SIZE = {"width": 1000, "height": 1400}
+DESK: ViewportSize = {"width": 1280, "height": 900}
+TOKEN = "a token that nobody else knows"
 
 
 async def talk(page: Page) -> None:
@@ -37,8 +39,20 @@ async def talk(page: Page) -> None:
     await page.mouse.move(0, 0)
 
 
-async def take(picture: Path) -> None:
-    """Write the picture."""
+async def look_inside(page: Page) -> None:
+    """The turn with the two calls, one of them opened with its arguments and result."""
+    await page.get_by_label("INSIDE_TOKEN").fill(TOKEN)
+    await page.get_by_label("INSIDE_TOKEN").press("Enter")
+    await expect(page.locator("#unlock button")).to_be_hidden()
+    await page.locator("#list .row").last.click()
+    call = page.locator(".waterfall .call .step").first
+    await call.click()
+    await expect(page.locator(".sides pre")).to_have_count(2)
+    await page.mouse.move(0, 0)
+
+
+async def take(images: Path) -> None:
+    """Write the pictures."""
     chromium = find_chromium()
     if chromium is None:
         sys.exit("screenshots: install Chromium")
@@ -48,6 +62,7 @@ async def take(picture: Path) -> None:
             "WTTR_BASE_URL": wttr.base_url,
             "TOOLS_DIR": str(TOOLS),
             "HOOKS": "_fill_in:FillIn",
+            "INSIDE_TOKEN": TOKEN,
         }
         async with async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=chromium, args=FLAGS)
@@ -56,11 +71,16 @@ async def take(picture: Path) -> None:
                 visit(browser, running.base_url, viewport=SIZE, color_scheme="light") as page,
             ):
                 await talk(page)
-                await page.screenshot(path=picture, animations="disabled")
+                await page.screenshot(path=images / "page.png", animations="disabled")
+                await page.set_viewport_size(DESK)
+                await page.goto(f"{running.base_url}/inside")
+                await look_inside(page)
+                await page.screenshot(path=images / "inside.png", animations="disabled")
             await browser.close()
 
 
 if __name__ == "__main__":
-    PICTURE.parent.mkdir(exist_ok=True)
-    asyncio.run(take(PICTURE))
-    print(f"{PICTURE.relative_to(ROOT)}: {PICTURE.stat().st_size // 1024} KiB")
+    IMAGES.mkdir(exist_ok=True)
+    asyncio.run(take(IMAGES))
+    for picture in sorted(IMAGES.glob("*.png")):
+        print(f"{picture.relative_to(ROOT)}: {picture.stat().st_size // 1024} KiB")
