@@ -21,7 +21,9 @@ from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 MOST_FRAMES = 40  # the innermost
 SHORTEST = 5  # characters; a shorter secret is not removed, as it occurs in ordinary words
-SILENT = ("client", "mcp")  # the SDK of MCP quotes what servers say; toolset.mcp tells what matters
+# The SDK of MCP quotes what servers say, and toolset.mcp tells what matters; the exporter of spans
+# repeats itself, and bot.features.spans tells once that it fails.
+SILENT = ("client", "mcp", "opentelemetry")
 WARNING_ONLY = (
     "aiohttp",
     "anthropic",
@@ -188,8 +190,16 @@ def hide(secrets: Iterable[str]) -> None:
     )
 
 
-def without_secrets(data: bytes) -> bytes:
-    """Bytes of UTF-8 with a mark in place of each secret."""
+def without_secrets(text: str) -> str:
+    """The text with a mark in place of each secret."""
+    for secret in _hidden:
+        if secret in text:
+            text = text.replace(secret, "[secret]")
+    return text
+
+
+def bytes_without_secrets(data: bytes) -> bytes:
+    """The same for bytes of UTF-8."""
     for secret in _hidden:
         if (found := secret.encode()) in data:
             data = data.replace(found, b"[secret]")
@@ -197,7 +207,4 @@ def without_secrets(data: bytes) -> bytes:
 
 
 def _remove_secrets(_logger: WrappedLogger, _method: str, line: str | EventDict) -> str | EventDict:
-    for secret in _hidden:
-        if isinstance(line, str) and secret in line:
-            line = line.replace(secret, "[secret]")
-    return line
+    return without_secrets(line) if isinstance(line, str) else line

@@ -14,6 +14,7 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
@@ -30,6 +31,9 @@ from toolset.shown import Card, ModelUse, Shown, ToolFile, bounded_card, bounded
 from toolset.stores import FindStore, Uses, find_no_store
 from toolset.titles import Words, complaint, words_in
 
+# The call of this context in W3C Trace Context, for servers of MCP and of OpenAPI documents; empty
+# where turns are not traced. Nobody else is sent it.
+TRACEPARENT: ContextVar[str] = ContextVar("traceparent", default="")
 Risk = Literal["low", "high"]
 EVERY = ("*",)  # every argument that is an address
 

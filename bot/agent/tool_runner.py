@@ -18,7 +18,7 @@ from bot.agent.turn import KeptFiles, Turn, error_of
 from bot.commands import SpokenCommands
 from bot.live_events import ToolFinished, ToolStarted
 from bot.telemetry import Metrics, Span
-from bot.telemetry.observed import OBSERVER, CallDecided, CallEnded
+from bot.telemetry.observed import OBSERVER, CallBegun, CallDecided, CallEnded
 from bot.transcript import FileRef, ToolCall, ToolResult
 from toolset.schema import shortened
 from toolset.tool import ToolContext, ToolOutcome
@@ -112,6 +112,9 @@ class ToolRunner:
         title = self._tools.title(call.name, turn.context.locale)
         await show(ToolStarted(call.id, call.name, call.arguments, title))
         context = _context(turn, call, index)
+        name = call.name if call.name in self._tools else "unknown"
+        if observe := OBSERVER.get():
+            observe(CallBegun(call, name))
         measured = Span("tool", self._metrics)
         made, outcome = await self._hooks.before(call, context)
         checked = structs.replace(made, reason=call.reason)
@@ -120,9 +123,7 @@ class ToolRunner:
         )
         outcome = await self._hooks.after(made, context, outcome)
         result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
-        ms = measured.end(
-            "tool.called", result, call.name if call.name in self._tools else "unknown"
-        )
+        ms = measured.end("tool.called", result, name)
         kept = turn.context.find_store(KeptFiles)
         if outcome.used:
             await turn.spend_in_call(outcome.used)

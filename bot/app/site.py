@@ -12,10 +12,12 @@ from bot.app.services import ProcessServices
 from bot.channels.console.inbound import MOST_UPLOAD
 from bot.errors import StoreUnavailable
 from bot.mcp_server.route import mcp_route
+from bot.pipeline.feature import Feature
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
 from bot.web.signin import SignIn
+from bot.web.traceparent import TraceparentReader
 from bot.worker import Worker
 
 log = structlog.stdlib.get_logger(__name__)
@@ -76,4 +78,5 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         files,
         Mount("/", routes=guarded, middleware=[guard]),
     ]
-    return Starlette(routes=routes)
+    observes = runtime.conversations.services.features.hooks(Feature.observe)
+    return Starlette(routes=routes, middleware=[Middleware(TraceparentReader)] if observes else [])

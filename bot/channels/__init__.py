@@ -122,6 +122,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
         indexed: of a message whose conversation the platform does not name when the message is
             changed: ``Host.find_conversation`` knows it.
         album: that the message is of.
+        traceparent: of the request that has brought it (W3C Trace Context), where turns are traced.
     """
 
     message: Message
@@ -137,6 +138,7 @@ class InboundEvent(Struct, frozen=True, omit_defaults=True):
     unmentioned: bool = False
     indexed: bool = False
     album: Album | None = None
+    traceparent: str = ""
 
     @property
     def is_change(self) -> bool:

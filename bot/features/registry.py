@@ -38,6 +38,7 @@ FEATURES: tuple[str, ...] = (
     "courtesy",
     "traces",
     "approvals",
+    "spans",
 )
 
 

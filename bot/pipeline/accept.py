@@ -23,6 +23,7 @@ from bot.pipeline.select import (
 from bot.pipeline.services import Services
 from bot.store import ANSWER_S, ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, translate_errors
 from bot.telemetry import Metrics
+from bot.telemetry.observed import INCOMING
 from bot.transcript import Message, Part, Text, channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -71,6 +72,8 @@ class Intake:
         channel = channel_of(conversation)
         if len(event.message.text) > MAX_CHARACTERS:
             event = replace(event, message=_cut(event.message))
+        if traceparent := INCOMING.get():
+            event = replace(event, traceparent=traceparent)
         parsed = parse(event, self._commands)
         accepted = await self._accept(conversation, event, _kind_of(parsed))
         if accepted is Accepted.FULL and event.unmentioned:

@@ -129,12 +129,14 @@ class ConversationRunner:
             outbox = await self._relay.deliver(lease, opened.delivery)
             journalled = await self._begin(lease, outbox)
         while journalled is not None:
+            observing = self.services.features.observing(lease.conversation, journalled)
             with structlog.contextvars.bound_contextvars(turn=journalled.turn_id):
                 # An answer that is shown while it is written must not overtake one that still
                 # waits.
                 quietly = outbox.retry_at is not None
                 try:
-                    taken = await self._turns.take(lease, journalled, quietly=quietly)
+                    with observing:
+                        taken = await self._turns.take(lease, journalled, quietly=quietly)
                 except TurnParked as parked:
                     retry_at = (await self._relay.deliver(lease)).retry_at
                     return NextWakeup(

@@ -131,7 +131,7 @@ def unsent_among(events: Iterable[InboundEvent]) -> set[str]:
 def observe_use(event: InboundEvent, use: EventUse) -> None:
     """Tell observers what becomes of an event."""
     if observe := OBSERVER.get():
-        observe(EventTaken(event.message, event.event, use))
+        observe(EventTaken(event.message, event.event, use, event.traceparent))
 
 
 def _use(one: ParsedEvent, found: Triage) -> EventUse:

@@ -4,7 +4,8 @@ whose hooks they call."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -32,9 +33,9 @@ from bot.pipeline.feature import (
     Work,
 )
 from bot.providers import Provider
-from bot.store import Erase, Lease, Store
+from bot.store import Erase, JournalledTurn, Lease, Store
 from bot.telemetry import Metrics
-from bot.telemetry.observed import OBSERVER, ObservedStep
+from bot.telemetry.observed import OBSERVER, ObservedStep, ShareBegun, ShareEnded
 from bot.texts import Texts, language_for
 from bot.transcript import Message, channel_of
 from toolset.stores import FindStore
@@ -187,6 +188,23 @@ class Features:
         """Have features observe one step."""
         for observer in self.hooks(Feature.observe):
             observer(conversation, turn_id, step)
+
+    @contextmanager
+    def observing(self, conversation: str, turn: JournalledTurn) -> Iterator[None]:
+        """Have features observe this process' share of a turn, from its beginning to its end."""
+        self.start_observing(conversation, turn.turn_id)
+        if (observe := OBSERVER.get()) is None:
+            yield
+            return
+        observe(ShareBegun(turn.is_resumed))
+        cause = ""
+        try:
+            yield
+        except BaseException as error:
+            cause = type(error).__name__
+            raise
+        finally:
+            observe(ShareEnded(cause))
 
     def announce(self, event: InboundEvent, refusal: str = "") -> Reply | None:
         """See ``Feature.announce``."""

@@ -79,7 +79,6 @@ class TurnRunner:
         if journalled.not_before:
             return journalled.not_before
         channel, features = self._services.channel(lease.conversation), self._features
-        features.start_observing(lease.conversation, journalled.turn_id)
         if channel is None or journalled.starts > MAX_STARTS:
             reason = f"started {MAX_STARTS} times without getting on"
             if channel is None:

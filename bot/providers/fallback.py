@@ -41,7 +41,7 @@ from bot.providers.shared.request import (
 )
 from bot.providers.shared.streaming import cap_answer
 from bot.telemetry import Metrics
-from bot.telemetry.observed import OBSERVER, AttemptFailed
+from bot.telemetry.observed import OBSERVER, AttemptBegun, AttemptFailed
 from bot.transcript import Message
 
 log = structlog.stdlib.get_logger(__name__)
@@ -294,6 +294,8 @@ class FallbackProvider:
         while True:
             candidate, shown = policy.candidate, False
             name, sent = candidate.provider.model, candidate.trim(messages)
+            if observe := OBSERVER.get():
+                observe(AttemptBegun(candidate.provider.name, name, request.system, sent))
             asked = candidate.provider.stream(
                 replace(request, messages=sent, first_token_timeout_s=policy.first_token_timeout_s)
             )

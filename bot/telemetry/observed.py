@@ -4,7 +4,7 @@ observes."""
 from __future__ import annotations
 
 from binascii import b2a_base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
@@ -25,6 +25,28 @@ EventUse = Literal[
 
 
 @dataclass(frozen=True, slots=True)
+class ShareBegun:
+    """This process begins the turn.
+
+    Attributes:
+        is_resumed: it goes on with the turn, perhaps after another process.
+    """
+
+    is_resumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShareEnded:
+    """This process is done with the turn, or leaves it as it is.
+
+    Attributes:
+        cause: the exception with which it leaves; empty for none.
+    """
+
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class EventTaken:
     """An event of the inbox has been taken.
 
@@ -32,11 +54,27 @@ class EventTaken:
         message: that came, or that changes another.
         kind: ``InboundEvent.event``.
         use: what the turn does with it.
+        traceparent: ``InboundEvent.traceparent``.
     """
 
     message: Message
     kind: str
     use: EventUse
+    traceparent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptBegun:
+    """A model is asked; ``ResponseRead`` or ``AttemptFailed`` follows, unless the turn is left.
+
+    Attributes:
+        messages: of the request.
+    """
+
+    provider: str
+    model: str
+    system: str
+    messages: Sequence[Message]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +129,18 @@ class AttemptFailed:
     cause: str
     next_model: str
     wait_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CallBegun:
+    """A call is looked at, and made unless something is against it.
+
+    Attributes:
+        tool: its name; ``unknown`` where there is none of the name that the model wrote.
+    """
+
+    call: ToolCall
+    tool: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +216,24 @@ class Measured:
 
 
 ObservedStep = (
-    EventTaken
+    ShareBegun
+    | EventTaken
+    | AttemptBegun
     | RequestSent
     | ResponseRead
     | AttemptFailed
+    | CallBegun
     | CallDecided
     | CallEnded
     | DeliveryBegun
     | Measured
     | Rated
+    | ShareEnded
 )
 Observe = Callable[[ObservedStep], None]
 
 # Who observes the turn that runs in this context.
 OBSERVER: ContextVar[Observe | None] = ContextVar("observer", default=None)
+# What the request in this context says of its own trace, if it is one of W3C Trace Context; empty
+# where nobody observes.
+INCOMING: ContextVar[str] = ContextVar("incoming", default="")

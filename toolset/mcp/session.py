@@ -29,6 +29,7 @@ from mcp_types import (
     ImageContent,
     Implementation,
     PaginatedRequestParams,
+    RequestParamsMeta,
     ResourceLink,
     TextContent,
     TextResourceContents,
@@ -44,7 +45,7 @@ from toolset.mcp.http import open_client
 from toolset.mcp.pins import ListedTool
 from toolset.mcp.relay import MOST_TOOLS, Relay
 from toolset.mcp.stdio import run_server
-from toolset.tool import ToolError
+from toolset.tool import TRACEPARENT, ToolError
 
 MOST_PAGES = 20
 # A schema of more bytes than any tool may have is not stored.
@@ -117,7 +118,11 @@ class Session:
             ToolError: the server refuses, or answers nonsense.
             SessionLost: the connection broke.
         """
-        request = CallToolRequest(params=CallToolRequestParams(name=tool, arguments=arguments))
+        params = CallToolRequestParams(name=tool, arguments=arguments)
+        if traceparent := TRACEPARENT.get():
+            # The place that MCP has for it (SEP-414).
+            params.meta = RequestParamsMeta(traceparent=traceparent)  # type: ignore[typeddict-unknown-key]  # an open map
+        request = CallToolRequest(params=params)
         try:
             result = await self._client.session.send_request(request, CallToolResult)
         except MCPError as error:

@@ -16,6 +16,7 @@ from toolset.openapi.api_file import ApiFile, Credential, Operation, read_api_fi
 from toolset.openapi.request import RequestParts, quoted, request_parts
 from toolset.tool import (
     EVERY,
+    TRACEPARENT,
     Risk,
     ToolContext,
     ToolError,
@@ -123,6 +124,8 @@ class OperationTool:
             "Accept": "application/json, text/*;q=0.5, */*;q=0.1",
             **parts.headers,
         }
+        if traceparent := TRACEPARENT.get():
+            headers["traceparent"] = traceparent
         method, url = self._operation.method, httpx.URL(f"{self._server}{parts.target}")
         for _ in range(MAX_REDIRECTS):
             response = await self._exchange(method, url, headers, parts.content)

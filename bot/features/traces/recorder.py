@@ -209,7 +209,7 @@ class Recorder:
         events = b"\n".join(step.events)
         words = self._words(share, text=step.detail)
         if words:
-            words.pieces = (("json", logging.without_secrets(events)),)
+            words.pieces = (("json", logging.bytes_without_secrets(events)),)
         fact = Fact(
             "response",
             self._at(share),
@@ -248,10 +248,10 @@ class Recorder:
         response = encode(result.response)
         words = self._words(share, text=call.reason)
         if words:
-            words.arguments = logging.without_secrets(encode(call.arguments))
-            words.result = logging.without_secrets(response)
+            words.arguments = logging.bytes_without_secrets(encode(call.arguments))
+            words.result = logging.bytes_without_secrets(response)
             if step.made.arguments != call.arguments:
-                words.made = logging.without_secrets(encode(step.made.arguments))
+                words.made = logging.bytes_without_secrets(encode(step.made.arguments))
         fact = Fact(
             "call",
             self._at(share),
@@ -294,7 +294,7 @@ class Recorder:
         """The words of the next fact; None where none are kept."""
         if not self._hours():
             return None
-        struck = logging.without_secrets(text.encode()).decode()
+        struck = logging.without_secrets(text)
         return Words(share.share, len(share.facts), struck, who)
 
     def _at(self, share: OpenShare) -> int:
@@ -384,7 +384,7 @@ class Recorder:
         pieces: list[Piece] = []
         for place, data in enumerate(body):
             if place % 2 == 0:
-                pieces += self._without_prompts(logging.without_secrets(data))
+                pieces += self._without_prompts(logging.bytes_without_secrets(data))
             elif len(data) <= LONGEST_FILE:
                 pieces.append(("file", data))
             else:

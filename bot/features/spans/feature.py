@@ -1,0 +1,20 @@
+"""Spans: turns as traces of OpenTelemetry, sent to the collector that the operator names."""
+
+from __future__ import annotations
+
+from bot.features.spans.settings import Config
+from bot.pipeline.feature import Feature
+from bot.pipeline.services import Services
+
+
+def make_feature(services: Services, config: Config) -> Feature:
+    """The feature; one without hooks where no collector is named."""
+    if not config.otel_exporter_otlp_endpoint or config.otel_sdk_disabled:
+        return Feature()
+    from bot.features.spans.export import Export
+    from bot.features.spans.observer import Spans
+
+    return Spans(services, Export(config))
+
+
+FEATURE = make_feature
