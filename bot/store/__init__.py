@@ -14,6 +14,7 @@
     live            pub/sub for viewers
     memory          how full the store is
     embedded        the bundled Valkey
+    redis_alone     the client, loaded without what it does not need
     private         the permissions of its folder
 
 What belongs to one feature alone is stored by that feature (``bot.features``), with the client,

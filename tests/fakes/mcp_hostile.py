@@ -1,7 +1,8 @@
 """An MCP server over stdio that lies, written without the SDK, which would not let it.
 
 Its form is that of https://modelcontextprotocol.io/specification/2025-11-25. The argument is a JSON
-file, read anew for each message; a file beside it, ``.called``, tells that a tool has been called:
+file, read anew for each message; a file beside it, ``.called``, tells that a tool has been called,
+with the ``_meta`` of the call:
 
     tools      what tools/list answers; with "endless" on page after page
     answers    what tools/call answers, by tool; a tool without an answer gets none, ever
@@ -49,7 +50,8 @@ def answer(request: dict[str, Any], script: dict[str, Any]) -> object:
             }
         case "tools/call":
             name = request["params"]["name"]
-            Path(sys.argv[1]).with_suffix(".called").touch()
+            meta = json.dumps(request["params"].get("_meta"))
+            Path(sys.argv[1]).with_suffix(".called").write_text(meta, "utf-8")
             if name in script.get("exits", ()):
                 os._exit(1)
             if name == "poke":

@@ -44,6 +44,7 @@ class PetsFake(Failing):
         document: what ``/openapi.json`` says; may be changed.
         requests: method and raw target of each request, without those for the document.
         body: the last one that was taken.
+        traceparent: what the last request says of the trace that it belongs to.
     """
 
     def __init__(self) -> None:
@@ -51,12 +52,14 @@ class PetsFake(Failing):
         self.document = document()
         self.requests: list[str] = []
         self.body: Any = None
+        self.traceparent = ""
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request."""
         if request.path == "/openapi.json":
             return web.json_response(self.document)
         self.requests.append(f"{request.method} {request.raw_path}")
+        self.traceparent = request.headers.get("traceparent", "")
         if failure := await self.failed(request):
             return failure
         method, path = request.method, request.raw_path.partition("?")[0].removeprefix("/v1")

@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.add_api import write_api
 from tests.fakes import line_events
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import Answer, said
 from tests.fakes.line import LineFake
 from tests.fakes.otlp import OtlpFake, TakenSpan, otlp_fake
+from tests.fakes.pets import KEY as PETS_KEY
+from tests.fakes.pets import PetsFake
 from tests.fakes.wttr import WttrFake
 from tests.ports import free_port
-from tests.process.kaiwa_process import Installation, kaiwa
+from tests.process.kaiwa_process import Installation, KaiwaProcess, kaiwa
+from tests.toolset.mcp.servers import TEXT, Hostile, listed
 from tests.waiting import until
 
 TALK = "conversation-1"
@@ -81,9 +85,8 @@ async def test_a_turn_is_a_tree_of_the_conventions(
         "gcp.gemini",
     )
     assert told["kaiwa.turn.outcome"] == "answered"
-    assert [name for name, _ in agent.events][0] == "kaiwa.model.retry"
-    assert [name for name, _ in agent.events][-1] == "kaiwa.model.fallback"
-    _, fallback = agent.events[-1]
+    (retried, _), *_, (moved_on, fallback) = agent.events
+    assert (retried, moved_on) == ("kaiwa.model.retry", "kaiwa.model.fallback")
     assert fallback["kaiwa.next_model"] == "gemini-2.5-flash"
     failed, first, *_, last = [span for span in collector.spans if span.name.startswith("chat ")]
     assert (failed.is_error, first.is_error, last.is_error) == (True, False, False)
@@ -197,6 +200,12 @@ async def test_words_go_where_they_are_wanted(
     assert KEY.encode() not in collector.raw
 
 
+async def told(running: KaiwaProcess, line: LineFake, text: str, traceparent: str) -> int:
+    """A message from LINE, through a proxy that traces requests."""
+    body, headers = line_events.webhook(line.text(text, line_events.USER, line_events.USER))
+    return await running.post("/webhooks/line", body, headers | {"traceparent": traceparent})
+
+
 async def test_the_trace_of_a_webhook_is_linked_and_goes_to_no_vendor(
     here: Installation, gemini: GeminiFake, line: LineFake, wttr: WttrFake, collector: OtlpFake
 ) -> None:
@@ -212,17 +221,81 @@ async def test_the_trace_of_a_webhook_is_linked_and_goes_to_no_vendor(
             await running.post("/webhooks/line", body, headers | {"traceparent": INCOMING}) == 200
         )
         await until(lambda: bool(line.texts and collector.named(AGENT)))
-        body, headers = line_events.webhook(line.text("Hello", line_events.USER, line_events.USER))
-        damaged = headers | {"traceparent": f"{INCOMING}-{WORDS}"}
-        assert await running.post("/webhooks/line", body, damaged) == 200
+        assert await told(running, line, "Hello", f"{INCOMING}-{WORDS}") == 200
         await until(lambda: len(collector.named(AGENT)) == 2)
     first, second = collector.named(AGENT)
     _, trace, span, _ = INCOMING.split("-")
     assert (first.parent, first.links, second.links) == ("", [(trace, span)], [])
     assert first.trace != trace
-    sent = [request.headers for request in gemini.requests]
+    sent = [request.headers for request in (*gemini.requests, *line.calls("reply"))]
     assert not [one for one in sent if "traceparent" in {name.lower() for name in one}]
     assert WORDS.encode() not in collector.raw
+
+
+async def test_a_turn_that_waits_for_a_person_goes_on_in_its_tree(
+    here: Installation, gemini: GeminiFake, tmp_path: Path, collector: OtlpFake
+) -> None:
+    """The time between question and decision is in no span."""
+    launched = {"launch": TEXT}
+    acts = listed("launch", annotations={})
+    server = Hostile(tmp_path / "works.json").says(tools=[acts], answers=launched)
+    works = {"command": server.command, "args": [*server.args]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"works": works}}), "utf-8")
+    gemini.call("works_launch", {})
+    gemini.say("It is launched")
+    named = {"MCP_SERVERS": str(tmp_path / "mcp.json"), "MCP_TRUST": "works"}
+    async with here.run(**named) as running, running.browser() as http:
+        await until(lambda: bool(running.log("mcp.connected")))
+        await running.say(TALK, "Launch it")
+        await until(lambda: bool(collector.named(AGENT) and collector.named(DELIVERY)))
+        (question,) = (await http.get(f"/console/{TALK}")).json()["cards"]
+        yes = {"action": question["buttons"][0]["action"], "value": question["key"]}
+        assert (await http.post(f"/console/{TALK}/actions", json=yes)).status_code == 202
+        await running.answers(TALK, 1)
+        await until(lambda: len(collector.named(AGENT)) == 2)
+    parked, answered = collector.named(AGENT)
+    assert [one.attributes["kaiwa.turn.outcome"] for one in (parked, answered)] == [
+        "parked",
+        "answered",
+    ]
+    assert not parked.is_error
+    assert (parked.parent, answered.parent) == ("", parked.id)
+    asked, made = collector.named("execute_tool works_launch")
+    assert [one.attributes["kaiwa.tool.outcome"] for one in (asked, made)] == ["parked", "ok"]
+    assert made.events == [
+        ("kaiwa.call.decided", {"kaiwa.approved": True, "kaiwa.by_a_person": True})
+    ]
+
+
+async def test_servers_that_the_operator_named_get_the_trace(
+    here: Installation, gemini: GeminiFake, tmp_path: Path, collector: OtlpFake
+) -> None:
+    """An MCP server in the call, the server of an OpenAPI document in a header: each the span of
+    its own call."""
+    looked = {"look": TEXT}
+    server = Hostile(tmp_path / "works.json").says(tools=[listed("look")], answers=looked)
+    works = {"command": server.command, "args": [*server.args]}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"works": works}}), "utf-8")
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    with PetsFake().served() as pets:
+        url = f"{pets.base_url}/openapi.json"
+        write_api(url, ["getPet"], name="", server="", folder=folder)
+        named = {"MCP_SERVERS": str(tmp_path / "mcp.json"), "MCP_TRUST": "works"}
+        named |= {"TOOLS_DIR": str(folder), "PETS_DEMO_API_KEY": PETS_KEY}
+        gemini.calls(("works_look", {}), ("pets_demo_getPet", {"petId": "7"}))
+        gemini.say("Done")
+        async with here.run(**named) as running:
+            await until(lambda: bool(running.log("mcp.connected")))
+            await running.say(TALK, "Look at works, and at pet 7")
+            await running.answers(TALK, 1)
+            await until(lambda: bool(collector.named(AGENT)))
+        sent = {"works_look": "", "pets_demo_getPet": pets.traceparent}
+    meta = json.loads((tmp_path / "works.called").read_text("utf-8"))
+    sent["works_look"] = meta["traceparent"]
+    for tool, traceparent in sent.items():
+        span = one(collector.named(f"execute_tool {tool}"))
+        assert traceparent.split("-")[:3] == ["00", span.trace, span.id]
 
 
 async def test_a_collector_that_is_away_disturbs_nobody(

@@ -195,16 +195,20 @@ class Spans(Feature):
 
     def _end(self, share: Share, cause: str) -> None:
         """End the spans of a turn, whatever is under way."""
+        is_parked = cause == "TurnParked"
         for span in share.open:
-            _fail(span, cause or "cancelled")
+            if is_parked:
+                span.set_attribute("kaiwa.tool.outcome", "parked")
+            else:
+                _fail(span, cause or "cancelled")
             span.end()
         share.open.clear()
         agent = share.agent
         if not agent.is_recording():
             return
         agent.set_attributes(_used(share.usage))
-        is_parked = cause == "TurnParked"
-        agent.set_attribute("kaiwa.turn.outcome", share.outcome or _left(cause))
+        outcome = share.outcome or ("parked" if is_parked else "left")
+        agent.set_attribute("kaiwa.turn.outcome", outcome)
         if share.outcome == "failed":
             _fail(agent, share.failure or "_OTHER")
         elif cause and not is_parked:
@@ -372,10 +376,6 @@ def _used(usage: Usage) -> dict[str, int]:
         "gen_ai.usage.output_tokens": usage.output + usage.thinking,
         "gen_ai.usage.reasoning.output_tokens": usage.thinking,
     }
-
-
-def _left(cause: str) -> str:
-    return "parked" if cause == "TurnParked" else "left"
 
 
 def _fail(span: Span, kind: str) -> None:
