@@ -31,9 +31,7 @@ def test_what_cannot_be_used_is_refused_in_a_line(
         tool_config(Config)
     assert fix in str(refused.value)
     assert "\n" not in str(refused.value)
-    assert value not in ("http://me:secret@collector", "no value") or value not in str(
-        refused.value
-    )
+    assert "secret" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
