@@ -127,6 +127,7 @@ class Export:
 
     Attributes:
         in_spans, in_events: words are part of them.
+        version: of Kaiwa.
     """
 
     def __init__(self, config: Config) -> None:
@@ -137,10 +138,10 @@ class Export:
         headers = parse_env_headers(
             config.otel_exporter_otlp_headers.get_secret_value(), liberal=True
         )
-        program = version("kaiwa")
+        self.version = version("kaiwa")
         described = {
             "service.name": config.otel_service_name,
-            "service.version": program,
+            "service.version": self.version,
             "service.instance.id": str(uuid4()),
         }
         resource = Resource.create(described, SCHEMA)
@@ -151,7 +152,7 @@ class Export:
         )
         traces = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)
         traces.add_span_processor(BatchSpanProcessor(spans))
-        self._tracer = traces.get_tracer("kaiwa", program, schema_url=SCHEMA)
+        self._tracer = traces.get_tracer("kaiwa", self.version, schema_url=SCHEMA)
         self._ends: list[Callable[[], None]] = [traces.shutdown]
         self._aborts: list[Callable[[], None]] = [spans.shutdown]
         self._logger: Logger | None = None
@@ -162,7 +163,7 @@ class Export:
             )
             logs = LoggerProvider(resource=resource, shutdown_on_exit=False)
             logs.add_log_record_processor(BatchLogRecordProcessor(events))
-            self._logger = logs.get_logger("kaiwa", program, schema_url=SCHEMA)
+            self._logger = logs.get_logger("kaiwa", self.version, schema_url=SCHEMA)
             self._ends.append(logs.shutdown)
             self._aborts.append(events.shutdown)
 

@@ -11,7 +11,6 @@ import time
 from collections import OrderedDict
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from typing import NamedTuple
 
 from opentelemetry.context import Context
@@ -161,11 +160,12 @@ class Spans(Feature):
             "gen_ai.provider.name": _provider(provider.name),
             "gen_ai.request.model": provider.model,
             "gen_ai.agent.name": agent,
-            "gen_ai.agent.version": version("kaiwa"),
+            "gen_ai.agent.version": self._export.version,
             **_place(begun.conversation, turn_id),
         }
         name, kind, started_ns = f"invoke_agent {agent}", SpanKind.INTERNAL, begun.at_ns
         if known := self._shares.get(turn_id):
+            _end_delivery(known, "left")
             span = self._export.start(name, kind, about, parent=known.root, started_ns=started_ns)
         else:
             span = self._export.start(
