@@ -41,6 +41,7 @@ from bot.pipeline.select import observe_use, parse, triage, unsent_among
 from bot.pipeline.services import MAX_FAILURES, REST_MS, Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span
+from bot.telemetry.observed import OBSERVER, ShareFailed
 from bot.transcript import TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -110,6 +111,7 @@ class TurnRunner:
         except Exception as error:
             # The next attempt may succeed. Details go to the log.
             log.exception("turn.crashed")
+            _observe_failure("crashed", type(error).__name__)
             return await self._try_again(lease, journalled, type(error).__name__)
 
     async def _answer(self, attempt: Attempt, journal: TurnJournal) -> Delivery | None:
@@ -259,6 +261,7 @@ class TurnRunner:
             await self._store.journal.commit(lease, None, (), KEEP_TURNS, reason)
         self._services.metrics.turns.labels("failed").inc()
         log.error("turn.given_up", cause=reason)
+        _observe_failure("given_up", reason)
         await self._services.alerts.notice("dead_letters", reason)
 
     async def _crash_apology(
@@ -421,3 +424,8 @@ class TurnRunner:
                 )
                 deliveries.append(delivery)
         return deliveries
+
+
+def _observe_failure(outcome: str, cause: str) -> None:
+    if observe := OBSERVER.get():
+        observe(ShareFailed(outcome, cause))

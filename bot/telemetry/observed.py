@@ -36,6 +36,19 @@ class ShareBegun:
 
 
 @dataclass(frozen=True, slots=True)
+class ShareFailed:
+    """The turn is not answered, as something has failed that nobody foresaw.
+
+    Attributes:
+        outcome: ``crashed``: it is tried again; ``given_up``: it is not.
+        cause: the exception, or why the turn is given up.
+    """
+
+    outcome: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
 class ShareEnded:
     """This process is done with the turn, or leaves it as it is.
 
@@ -228,6 +241,7 @@ ObservedStep = (
     | DeliveryBegun
     | Measured
     | Rated
+    | ShareFailed
     | ShareEnded
 )
 Observe = Callable[[ObservedStep], None]

@@ -8,6 +8,7 @@ with otlp_fake() as fake:
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -62,6 +63,7 @@ class OtlpFake:
         headers: of each request.
         raw: the bytes of all requests.
         refusal: the status with which it answers, unless it is 0.
+        stalls: it never answers.
         asked: the number of requests, refused ones included.
     """
 
@@ -72,6 +74,7 @@ class OtlpFake:
     headers: list[dict[str, str]] = field(default_factory=list)
     raw: bytes = b""
     refusal: int = 0
+    stalls: bool = False
     asked: int = 0
 
     def named(self, name: str) -> list[TakenSpan]:
@@ -81,6 +84,8 @@ class OtlpFake:
     async def take(self, request: web.Request) -> web.Response:
         """Take spans or events."""
         self.asked += 1
+        if self.stalls:
+            await asyncio.Event().wait()
         if self.refusal:
             return web.Response(status=self.refusal)
         assert request.content_type == PROTOBUF

@@ -319,6 +319,48 @@ async def test_a_collector_that_is_away_disturbs_nobody(
     assert "opentelemetry" not in running.output
 
 
+async def test_a_collector_that_never_answers_holds_up_no_end(
+    here: Installation, gemini: GeminiFake, collector: OtlpFake
+) -> None:
+    """A process that ends waits for seconds, and not for as long as a request may take."""
+    collector.stalls = True
+    gemini.say("Hello")
+    async with here.run(OTEL_EXPORTER_OTLP_TIMEOUT="60") as running:
+        await running.say(TALK, "Hello")
+        await running.answers(TALK, 1)
+        await until(lambda: collector.asked > 0)
+        assert await running.stop(seconds=15) == 0
+    assert len(running.log("spans.not_sent")) == 1
+
+
+async def test_a_collector_that_comes_back_gets_what_follows(
+    here: Installation, gemini: GeminiFake, collector: OtlpFake
+) -> None:
+    """The log says both once; what was refused is lost."""
+    collector.refusal = 400
+    gemini.always = lambda asked: said(f"after {len(asked['contents'])} messages")
+    async with here.run() as running:
+        await running.say(TALK, "Hello")
+        await until(lambda: bool(running.log("spans.not_sent")))
+        await running.answers(TALK, 1)
+        await running.idle(seconds=20)
+        collector.refusal = 0
+        await running.say(TALK, "Hello again")
+        await until(lambda: bool(running.log("spans.sent_again")))
+        await until(lambda: bool(collector.named(AGENT)))
+    assert len(running.log("spans.not_sent")) == 1
+
+
+async def test_a_number_that_the_sdk_does_not_take_ends_the_start(here: Installation) -> None:
+    """With one line that says what is wrong."""
+    wrong = {"OTEL_BSP_MAX_QUEUE_SIZE": "10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "20"}
+    async with kaiwa(here.folder, "run", ready="OTEL_", **here.variables, **wrong) as refused:
+        assert await refused.process.wait() == 2
+    (said_so,) = [line for line in refused.lines if "OTEL_" in line]
+    assert "max_export_batch_size must be less than or equal to max_queue_size" in said_so
+    assert "Traceback" not in refused.output
+
+
 LOADED = """
 import atexit, sys
 atexit.register(lambda: print("loaded:", [name for name in sys.modules if "opentelemetry" in name]))

@@ -92,8 +92,8 @@ class Health:
 class SpansOut(SpanExporter):
     """Sends spans, in the SDK's thread."""
 
-    def __init__(self, exporter: OTLPSpanExporter, health: Health) -> None:
-        self._exporter, self._health = exporter, health
+    def __init__(self, exporter: OTLPSpanExporter) -> None:
+        self._exporter, self._health = exporter, Health("traces")
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         result = self._exporter.export(spans)
@@ -103,12 +103,17 @@ class SpansOut(SpanExporter):
     def shutdown(self) -> None:
         self._exporter.shutdown()  # type: ignore[no-untyped-call]  # as the SDK has it
 
+    def abort(self) -> None:
+        """Send nothing more: the process ends."""
+        self._health.note(taken=False)
+        self.shutdown()
+
 
 class EventsOut(LogRecordExporter):
     """Sends events, which OpenTelemetry has as records of a log."""
 
-    def __init__(self, exporter: OTLPLogExporter, health: Health) -> None:
-        self._exporter, self._health = exporter, health
+    def __init__(self, exporter: OTLPLogExporter) -> None:
+        self._exporter, self._health = exporter, Health("logs")
 
     def export(self, batch: Sequence[ReadableLogRecord]) -> LogRecordExportResult:
         result = self._exporter.export(batch)
@@ -120,6 +125,11 @@ class EventsOut(LogRecordExporter):
 
     def force_flush(self, timeout_millis: int = 10_000) -> bool:
         return True
+
+    def abort(self) -> None:
+        """As ``SpansOut.abort``."""
+        self._health.note(taken=False)
+        self.shutdown()
 
 
 class Export:
@@ -146,26 +156,22 @@ class Export:
         }
         resource = Resource.create(described, SCHEMA)
         self._ids = TurnIds()
-        spans = SpansOut(
-            OTLPSpanExporter(f"{base}/v1/traces", headers=headers, timeout=timeout_s),
-            Health("traces"),
-        )
+        spans = SpansOut(OTLPSpanExporter(f"{base}/v1/traces", headers=headers, timeout=timeout_s))
         traces = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)
         traces.add_span_processor(BatchSpanProcessor(spans))
         self._tracer = traces.get_tracer("kaiwa", self.version, schema_url=SCHEMA)
         self._ends: list[Callable[[], None]] = [traces.shutdown]
-        self._aborts: list[Callable[[], None]] = [spans.shutdown]
+        self._aborts: list[Callable[[], None]] = [spans.abort]
         self._logger: Logger | None = None
         if self.in_events:
             events = EventsOut(
-                OTLPLogExporter(f"{base}/v1/logs", headers=headers, timeout=timeout_s),
-                Health("logs"),
+                OTLPLogExporter(f"{base}/v1/logs", headers=headers, timeout=timeout_s)
             )
             logs = LoggerProvider(resource=resource, shutdown_on_exit=False)
             logs.add_log_record_processor(BatchLogRecordProcessor(events))
             self._logger = logs.get_logger("kaiwa", self.version, schema_url=SCHEMA)
             self._ends.append(logs.shutdown)
-            self._aborts.append(events.shutdown)
+            self._aborts.append(events.abort)
 
     def start(
         self,
@@ -224,7 +230,6 @@ class Export:
             async with asyncio.timeout(CLOSE_S):
                 await ended.wait()
         except TimeoutError:
-            log.warning("spans.not_sent", signal="traces")
             for abort in self._aborts:
                 abort()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.errors import SettingsError
 from bot.features.spans.settings import Config
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
@@ -14,7 +15,11 @@ def make_feature(services: Services, config: Config) -> Feature:
     from bot.features.spans.export import Export
     from bot.features.spans.observer import Spans
 
-    return Spans(services, Export(config))
+    try:
+        return Spans(services, Export(config))
+    except ValueError as error:
+        # The SDK reads variables of its own, and says which number or word it does not take.
+        raise SettingsError("OTEL_…", str(error)) from error
 
 
 FEATURE = make_feature

@@ -42,6 +42,7 @@ from bot.telemetry.observed import (
     ResponseRead,
     ShareBegun,
     ShareEnded,
+    ShareFailed,
 )
 from bot.transcript import Message, Usage, channel_of
 from toolset.tool import TRACEPARENT
@@ -49,6 +50,7 @@ from toolset.tool import TRACEPARENT
 MOST_SHARES = 1_000  # that may get another delivery in the same tree
 ID_CAP = 100  # characters of what a vendor calls a call
 DETAILS = "gen_ai.client.inference.operation.details"
+FAILURES = ("failed", "crashed", "given_up")  # outcomes of a turn
 # Names of the conventions; they have none for others, whose own is taken.
 PROVIDERS = {"gemini": "gcp.gemini", "vertex": "gcp.vertex_ai", "json": "openai"}
 CARRIER = TraceContextTextMapPropagator()
@@ -113,6 +115,10 @@ class Spans(Feature):
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         """Make a span, or add to one."""
         if isinstance(step, ShareBegun):
+            # A turn before this one may have been left in a call.
+            CALL.set(None)
+            CHAT.set(None)
+            TRACEPARENT.set("")
             begun = Begun(conversation, is_resumed=step.is_resumed, at_ns=time.time_ns())
             self._begun[turn_id] = begun
             return
@@ -148,6 +154,8 @@ class Spans(Feature):
                 share.outcome = step.outcome
             case Measured(kind="delivery"):
                 _end_delivery(share, step.outcome)
+            case ShareFailed():
+                share.outcome, share.failure = step.outcome, step.outcome
             case ShareEnded():
                 self._end(share, step.cause)
 
@@ -209,7 +217,7 @@ class Spans(Feature):
         agent.set_attributes(_used(share.usage))
         outcome = share.outcome or ("parked" if is_parked else "left")
         agent.set_attribute("kaiwa.turn.outcome", outcome)
-        if share.outcome == "failed":
+        if share.outcome in FAILURES:
             _fail(agent, share.failure or "_OTHER")
         elif cause and not is_parked:
             _fail(agent, cause)
