@@ -30,16 +30,15 @@ def instructions(system: str) -> str:
 
 def messages(sent: Sequence[Message]) -> str:
     """``gen_ai.input.messages``: the newest ones that are not too long together."""
-    found: list[dict[str, Any]] = []
+    found: list[str] = []
     left = ALL_CAP
     for message in reversed(sent):
-        one = {"role": ROLES[message.role], "parts": _parts(message)}
-        left -= len(_json(one))
+        one = _json({"role": ROLES[message.role], "parts": _parts(message)})
+        left -= len(one)
         if left < 0 and found:
             break
         found.append(one)
-    found.reverse()
-    return _json(found)
+    return f"[{','.join(reversed(found))}]"
 
 
 def answer(message: Message, stop_reason: str) -> str:

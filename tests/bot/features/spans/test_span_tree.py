@@ -95,7 +95,7 @@ async def test_a_call_that_is_asked_about_is_two_spans_of_a_tree(
 
 async def test_a_turn_that_crashes_is_a_failure(store: Store, collector: OtlpFake) -> None:
     """Each attempt is a span of one tree."""
-    harness = traced(store, collector, [Step(error=RuntimeError("of nobody's making"))])  # type: ignore[arg-type]
+    harness = traced(store, collector, [Step(error=RuntimeError("of nobody's making"))])
     await harness.say("Hello", "m1", "address")
     await ended(harness)
     agent = one(collector.named(AGENT))
