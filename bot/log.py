@@ -21,8 +21,8 @@ from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 MOST_FRAMES = 40  # the innermost
 SHORTEST = 5  # characters; a shorter secret is not removed, as it occurs in ordinary words
-# The SDK of MCP quotes what servers say, and toolset.mcp tells what matters; the exporter of spans
-# repeats itself, and bot.features.spans tells once that it fails.
+# The SDK of MCP quotes what servers say, and toolset.mcp tells what matters; that of OpenTelemetry
+# repeats itself, and who uses it tells once that it fails.
 SILENT = ("client", "mcp", "opentelemetry")
 WARNING_ONLY = (
     "aiohttp",

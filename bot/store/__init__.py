@@ -27,10 +27,6 @@ at any time.
 
 from __future__ import annotations
 
-import bot.store.redis_alone  # noqa: F401  # before redis is loaded otherwise
-
-# isort: split
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace

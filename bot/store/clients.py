@@ -25,6 +25,9 @@ from importlib.resources.abc import Traversable
 from ssl import SSLCertVerificationError
 from typing import Any, NamedTuple, cast
 
+import bot.store.redis_alone  # noqa: F401  # this module is the first that loads redis
+
+# isort: split
 from redis.asyncio import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff

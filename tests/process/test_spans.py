@@ -354,9 +354,9 @@ async def test_a_collector_that_comes_back_gets_what_follows(
 async def test_a_number_that_the_sdk_does_not_take_ends_the_start(here: Installation) -> None:
     """With one line that says what is wrong."""
     wrong = {"OTEL_BSP_MAX_QUEUE_SIZE": "10", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "20"}
-    async with kaiwa(here.folder, "run", ready="OTEL_", **here.variables, **wrong) as refused:
+    async with kaiwa(here.folder, "run", ready="OTEL_…", **here.variables, **wrong) as refused:
         assert await refused.process.wait() == 2
-    (said_so,) = [line for line in refused.lines if "OTEL_" in line]
+    (said_so,) = [line for line in refused.lines if "OTEL_…" in line]
     assert "max_export_batch_size must be less than or equal to max_queue_size" in said_so
     assert "Traceback" not in refused.output
 

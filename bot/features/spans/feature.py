@@ -10,7 +10,7 @@ from bot.pipeline.services import Services
 
 def make_feature(services: Services, config: Config) -> Feature:
     """The feature; one without hooks where no collector is named."""
-    if not config.otel_exporter_otlp_endpoint or config.otel_sdk_disabled:
+    if not config.sends:
         return Feature()
     from bot.features.spans.export import Export
     from bot.features.spans.observer import Spans

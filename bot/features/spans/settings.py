@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Literal, get_args
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from bot.settings import ApiURL
+from bot.checks import CheckResult, Result
+from bot.settings import ApiURL, FeatureConfig, Settings
 
 Content = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 # What older programs know: words, or none.
@@ -37,7 +39,7 @@ def _headers(value: SecretStr) -> SecretStr:
     return value
 
 
-class Config(BaseModel):
+class Config(FeatureConfig):
     """Fields are the variables in lower case; no endpoint: nothing is sent, and nothing loaded."""
 
     otel_exporter_otlp_endpoint: ApiURL | Literal[""] = ""
@@ -49,3 +51,22 @@ class Config(BaseModel):
     otel_instrumentation_genai_capture_message_content: Annotated[
         Content, BeforeValidator(_content)
     ] = "NO_CONTENT"
+
+    @property
+    def sends(self) -> bool:
+        """Whether turns go to a collector."""
+        return bool(self.otel_exporter_otlp_endpoint) and not self.otel_sdk_disabled
+
+    def describe(self, settings: Settings) -> list[CheckResult]:
+        """Where turns go; a warning where words go with them."""
+        if not self.sends:
+            return []
+        content = self.otel_instrumentation_genai_capture_message_content
+        where = urlsplit(self.otel_exporter_otlp_endpoint).netloc
+        result: Result = "ok"
+        detail = f"{where} gets every turn, without words"
+        if content != "NO_CONTENT":
+            result = "warning"
+            detail = f"{where} gets every turn, with people's words"
+        fix = "unset OTEL_EXPORTER_OTLP_ENDPOINT to send nothing"
+        return [CheckResult(result, "spans", detail, fix)]

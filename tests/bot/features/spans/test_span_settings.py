@@ -6,7 +6,7 @@ import pytest
 
 from bot.errors import SettingsError
 from bot.features.spans.settings import Config
-from bot.settings import tool_config
+from bot.settings import load, tool_config
 
 CONTENT = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
@@ -50,3 +50,19 @@ def test_content_is_asked_for_in_old_words_and_new(
     """In any case; nothing, and the old no, are no content."""
     monkeypatch.setenv(CONTENT, value)
     assert tool_config(Config).otel_instrumentation_genai_capture_message_content == content
+
+
+def test_the_start_says_where_turns_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning where people's words go too; nothing where none are sent."""
+    assert tool_config(Config).describe(load()) == []
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/")
+    (line,) = tool_config(Config).describe(load())
+    assert (line.result, line.detail) == (
+        "ok",
+        "collector:4318 gets every turn, without words",
+    )
+    monkeypatch.setenv(CONTENT, "true")
+    (line,) = tool_config(Config).describe(load())
+    assert (line.result, "with people's words" in line.detail) == ("warning", True)
+    monkeypatch.setenv("OTEL_SDK_DISABLED", "true")
+    assert tool_config(Config).describe(load()) == []
