@@ -45,7 +45,7 @@ from bot.features.spans.settings import Config
 SCHEMA = "https://opentelemetry.io/schemas/1.41.1"
 # What is not sent by then, as the process ends, is lost.
 CLOSE_S = 3.0
-TURN_DIGITS = re.compile(r"[0-9a-f]{32}")
+TURN_ID = re.compile(r"turn_([0-9a-f]{32})")
 SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 log = structlog.stdlib.get_logger(__name__)
@@ -238,6 +238,6 @@ def first_span(turn_id: str) -> SpanContext:
     """The ids of a turn's first span. The trace has the digits of the turn's id, so that it is
     found by what the log calls the turn."""
     digest = sha256(turn_id.encode()).hexdigest()
-    digits = turn_id.removeprefix("turn_")
-    trace_id = int(digits if TURN_DIGITS.fullmatch(digits) else digest[:32], 16)
+    named = TURN_ID.fullmatch(turn_id)
+    trace_id = int(named[1] if named else digest[:32], 16)
     return SpanContext(trace_id, int(digest[-16:], 16), is_remote=True, trace_flags=SAMPLED)

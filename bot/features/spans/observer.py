@@ -25,7 +25,7 @@ from opentelemetry.trace import (
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from bot.features.spans import words
-from bot.features.spans.export import Export, first_span
+from bot.features.spans.export import TURN_ID, Export, first_span
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
 from bot.store.keys import digest_of
@@ -337,7 +337,7 @@ class Spans(Feature):
             span = self._export.start(name, kind, about, parent=share.root)
         else:
             # Another process has taken the turn; what is no turn's has a trace for itself.
-            ids = first_span(turn_id) if turn_id.startswith("turn_") else None
+            ids = first_span(turn_id) if TURN_ID.fullmatch(turn_id) else None
             span = self._export.start(name, kind, about, ids=ids, is_linked=True)
             share = Share(span, span)
             self._keep(turn_id, share)
@@ -361,7 +361,9 @@ def _end_delivery(share: Share, outcome: str) -> None:
 
 
 def _place(conversation: str, turn_id: str) -> dict[str, str]:
-    return {"gen_ai.conversation.id": digest_of(conversation, 32), "kaiwa.turn.id": turn_id}
+    # What is no turn, as the thanks for a rating, has the id of a platform's event.
+    shown_id = turn_id if TURN_ID.fullmatch(turn_id) else digest_of(turn_id)
+    return {"gen_ai.conversation.id": digest_of(conversation, 32), "kaiwa.turn.id": shown_id}
 
 
 def _asked(step: AttemptBegun) -> dict[str, str]:

@@ -17,7 +17,13 @@ from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.telemetry import Metrics
-from bot.telemetry.observed import EventTaken, ShareBegun, ShareEnded
+from bot.telemetry.observed import (
+    DeliveryBegun,
+    EventTaken,
+    Measured,
+    ShareBegun,
+    ShareEnded,
+)
 from bot.transcript import ToolCall
 from tests.bot.harness import HERE, Harness, decision_of, words
 from tests.fakes.otlp import OtlpFake, TakenSpan, otlp_fake
@@ -124,6 +130,18 @@ async def test_who_delivers_for_another_process_links_its_turn(
         "later",
         "delivered",
     ]
+
+
+async def test_what_is_no_turn_has_a_trace_of_its_own(store: Store, collector: OtlpFake) -> None:
+    """It is called by a platform's event, which the collector does not learn."""
+    harness = traced(store, collector, [])
+    (observe,) = harness.runner.services.features.hooks(Feature.observe)
+    observe(HERE, "press:U123", DeliveryBegun("thanks", "Thank you"))
+    observe(HERE, "press:U123", Measured("delivery", "refused", "mailbox", 1, {}, {}))
+    await ended(harness)
+    delivery = one(collector.named(DELIVERY))
+    assert (delivery.parent, delivery.links, delivery.is_error) == ("", [], True)
+    assert b"U123" not in collector.raw
 
 
 async def test_so_many_turns_are_remembered(store: Store, collector: OtlpFake) -> None:
