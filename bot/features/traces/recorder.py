@@ -47,6 +47,9 @@ from bot.telemetry.observed import (
     Rated,
     RequestSent,
     ResponseRead,
+    ShareBegun,
+    ShareEnded,
+    ShareFailed,
 )
 from bot.transcript import UNREADABLE, channel_of
 
@@ -89,6 +92,7 @@ class OpenShare:
     facts: list[Fact] = field(default_factory=list)
     outcome: str = ""
     ms: int = 0
+    resumed: bool = False
     words: int = 0
     records: bytearray = field(default_factory=bytearray)
     counted: int = 0
@@ -134,15 +138,21 @@ class Recorder:
             DeliveryBegun: self._delivery,
             Measured: self._measured,
             Rated: self._rating,
+            ShareBegun: self._share_begun,
+            ShareFailed: self._share_failed,
+            ShareEnded: self._share_ended,
         }
 
     def observe(self, conversation: str, turn: str, step: ObservedStep) -> None:
         """See ``Feature.observe``."""
+        note = self._notes.get(type(step))
+        if note is None:
+            return
         share = self._open.get(turn) or self._begin(conversation, turn)
         if len(share.facts) >= MOST_FACTS:
             return
         try:
-            self._notes[type(step)](share, step)
+            note(share, step)
         except Exception:  # the turn must go on
             log.exception("traces.failed", turn=turn)
 
@@ -288,6 +298,18 @@ class Recorder:
         outcome = "good" if step.is_good else "bad"
         self._add(share, Fact("rating", self._at(share), outcome=outcome, person=step.by))
 
+    def _share_begun(self, share: OpenShare, step: ShareBegun) -> None:
+        share.resumed = share.resumed or step.is_resumed
+
+    def _share_failed(self, share: OpenShare, step: ShareFailed) -> None:
+        fact = Fact("failure", self._at(share), outcome=step.outcome)
+        self._add(share, fact, self._words(share, text=step.cause))
+
+    def _share_ended(self, share: OpenShare, step: ShareEnded) -> None:
+        """Of a turn that is left as it is, what was done is sent with its lease's release."""
+        if step.cause and share.changed:
+            self._send(share)
+
     # How it is sent:
 
     def _words(self, share: OpenShare, *, text: str = "", who: str = "") -> Words | None:
@@ -354,6 +376,7 @@ class Recorder:
             share.ms,
             share.words,
             self._version,
+            share.resumed,
         )
 
     def _act(self, share: OpenShare, at: int, ended: CallEnded) -> Act:

@@ -29,8 +29,8 @@ class Fact(Struct, frozen=True, omit_defaults=True):
         at: milliseconds since the share began.
         name: of a model, tool or channel; the kind of an event.
         outcome: of an event its use, of a response why it stopped, of a failure the kind of
-            apology, of a decision ``approved`` or ``rejected``, of a call or delivery how it ended,
-            of a rating ``good`` or ``bad``.
+            apology, ``crashed`` or ``given_up``, of a decision ``approved`` or ``rejected``, of a
+            call or delivery how it ended, of a rating ``good`` or ``bad``.
         ms: how long it took.
         size: bytes of a request or response, of a call's result, of a delivery's text.
         id: of a call, or of a delivery.
@@ -67,6 +67,7 @@ class Share(Struct, frozen=True, omit_defaults=True):
         ms: the turn took so long, from its start to its commit.
         words: bytes of words that were sent to the store.
         version: of Kaiwa.
+        resumed: the turn was begun before, perhaps by another process.
     """
 
     turn: str
@@ -82,6 +83,7 @@ class Share(Struct, frozen=True, omit_defaults=True):
     ms: int = 0
     words: int = 0
     version: str = ""
+    resumed: bool = False
 
 
 class Words(Struct, omit_defaults=True, array_like=True):
