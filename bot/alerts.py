@@ -24,6 +24,9 @@ ALARMING: Mapping[str, str] = {
     "rate_limited": "rate_limited",
     "credit_used_up": "rate_limited",
 }
+# Causes whose alert says how often they came since the last one.
+COUNTED = frozenset({*ALARMING.values(), "dead_letters"})
+COUNTED_S = 7 * 86_400  # after the last time
 
 
 class Alerts:
@@ -72,20 +75,43 @@ class Alerts:
         day = self._days.today
         if self._sent[0] != day:
             self._sent = (day, set())
+        if cause in COUNTED:
+            self._store.kv.add_later(_counter(cause), 1, COUNTED_S)
         name = f"notice_{day}_{cause}{f'_{platform}' if platform else ''}"
         if name in self._sent[1]:
             return
         self._sent[1].add(name)
-        text = self._texts.get(f"alert.{cause}", self._language, platform=platform, detail=detail)
+        count = await self._count(cause)
+        text = self._texts.get(
+            f"alert.{cause}", self._language, platform=platform, detail=detail, count=count
+        )
         log.error("alert.raised", cause=cause, notice=text)
-        if self._channel is None or self._platform == platform:
-            return
-        # Nobody writes in this conversation, so a notice waits for no turn.
-        conversation = f"{self._platform}:notices:{self._recipient}"
         try:
-            await self._store.outbox.post(
-                conversation, name, encode(Delivery(name, name, Reply(text)))
-            )
+            if await self._post(name, text, platform) and count:
+                self._store.kv.add_later(_counter(cause), -count, COUNTED_S)
         except StoreUnavailable as error:
             self._sent[1].discard(name)
             log.warning("alert.not_sent", alert=cause, cause=str(error))
+
+    async def _count(self, cause: str) -> int:
+        """How often a counted cause came since its last alert, this time included."""
+        if cause not in COUNTED:
+            return 0
+        try:
+            return int(await self._store.kv.get(_counter(cause)) or 1)
+        except StoreUnavailable:
+            return 1
+
+    async def _post(self, name: str, text: str, platform: str) -> bool:
+        """Put an alert into the outbox; false if another process has. One that is only logged is
+        none of another process."""
+        if self._channel is None or self._platform == platform:
+            return True
+        # Nobody writes in this conversation, so a notice waits for no turn.
+        conversation = f"{self._platform}:notices:{self._recipient}"
+        delivery = Delivery(name, name, Reply(text))
+        return await self._store.outbox.post(conversation, name, encode(delivery))
+
+
+def _counter(cause: str) -> str:
+    return f"alert:{cause}"

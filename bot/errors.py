@@ -15,7 +15,7 @@
     ├── TurnParked               a turn waits for somebody, in its journal and without a lease
     └── DeliveryError            a reply did not get out
         ├── DeliverLater         passing: try again after a while
-        │   └── TokenRefused     until the operator has set a new token
+        │   └── TokenRefused     until the operator has set a new token; ends a start
         └── DeliveryRefused      final: the delivery becomes a dead letter
             ├── DeliverOnPress   … unless it is kept, and another one brings it
             └── DeliverInParts   … unless several messages can bring its text

@@ -53,6 +53,7 @@ async def serve(
     link = inherited(membership.link) if membership else None
     shared = Path(membership.folder) if membership else None
     is_first = membership is None or membership.is_first
+    is_start = is_first and not (membership and membership.replaces)
     bounds = bounds_here()
     if membership and membership.replaces:
         log.warning("process.replaced", cause=membership.replaces)
@@ -68,7 +69,7 @@ async def serve(
             here = Worker(services.store, orders.hurry, sweep_s) if worker else None
             start = here.add if here else _leave_to_the_sweep
             runtime = await stack.enter_async_context(
-                open_runtime(services, start, listens=True, works=worker)
+                open_runtime(services, start, listens=True, is_start=is_start, works=worker)
             )
             ends = [
                 await stack.enter_async_context(
@@ -97,7 +98,9 @@ async def work(settings: Settings, *, announce: Callable[[], None]) -> None:
             url = await stack.enter_async_context(open_url(settings))
             services = await stack.enter_async_context(open_services(settings, url))
             worker = Worker(services.store, orders.hurry, SHORT_SWEEP_S)
-            runtime = await stack.enter_async_context(open_runtime(services, worker.add))
+            runtime = await stack.enter_async_context(
+                open_runtime(services, worker.add, is_start=True)
+            )
             await stack.enter_async_context(
                 worker.run(runtime.conversations.process, _upkeep(runtime))
             )

@@ -75,7 +75,7 @@ class Supervisor:
                 replaces = f"exit code {code}" if code >= 0 else f"signal {-code}"
                 with self._lock:
                     self._links.pop(process).close()
-                    # With these codes it has printed that a setting is wrong, or the store away.
+                    # With these codes it has printed what is wrong with a setting or the store.
                     if code in (1, 2) and not self._may_start.is_set():
                         self._exit_code = code
                         self._signal(signal.SIGTERM)

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from bot.app.console import make_console
 from bot.app.services import ProcessServices
 from bot.channels import Accept, Channel, Host, Listens
+from bot.channels.access import Access
 from bot.channels.console.channel import Console
 from bot.channels.registry import CHANNELS, ChannelEntry, open_channels, open_to_everybody
 from bot.clock import Days
@@ -40,6 +41,7 @@ class Runtime:
 
     Attributes:
         files: of tool calls.
+        access: whether the platforms take our secrets.
     """
 
     intake: Intake
@@ -48,6 +50,7 @@ class Runtime:
     channels: Mapping[str, Channel]
     conversations: ConversationRunner
     files: SignedFiles
+    access: Access
 
 
 @asynccontextmanager
@@ -57,6 +60,7 @@ async def open_runtime(
     *,
     only_console: bool = False,
     listens: bool = False,
+    is_start: bool = False,
     works: bool = True,
     registry: Sequence[ChannelEntry] = CHANNELS,
 ) -> AsyncIterator[Runtime]:
@@ -66,8 +70,13 @@ async def open_runtime(
         start: tells this process's worker of a conversation that is due.
         only_console: open no other channel.
         listens: this process accepts messages, also through Slack's Socket Mode.
+        is_start: Kaiwa starts with this process, which ends if a platform refuses its secrets.
         works: this process runs turns.
         registry: all channels that exist.
+
+    Raises:
+        SettingsError: a variable is wrong.
+        TokenRefused: a platform refuses a secret, and ``is_start``.
     """
     settings, store, texts = services.settings, services.store, services.texts
     channels: dict[str, Channel] = {}
@@ -90,13 +99,18 @@ async def open_runtime(
         check_limits(settings, registry, admits=admits)
     intake, alerts = Intake(conversations), conversations.alerts
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
+    access = Access(alerts.notice, ends=is_start)
     console = make_console(services, refusals, signed, conversations.features)
     channels[console.name] = console
     async with AsyncExitStack() as stack:
         if not only_console:
-            host = _host(services, refusals, signed, conversations, listens=listens)
-            channels |= await stack.enter_async_context(open_channels(settings, host, registry))
+            host = _host(
+                services, refusals, signed, conversations, listens=listens, is_start=is_start
+            )
+            opened = await stack.enter_async_context(open_channels(settings, host, registry))
+            channels |= opened
             alerts.connect(channels)
+            await stack.enter_async_context(access.check(opened))
         await stack.enter_async_context(aclosing(conversations.features))
         if works:
             await stack.enter_async_context(runner.interrupts.listen())
@@ -107,6 +121,7 @@ async def open_runtime(
             channels=channels,
             conversations=runner,
             files=signed,
+            access=access,
         )
 
 
@@ -123,6 +138,7 @@ def _host(
     conversations: ConversationServices,
     *,
     listens: bool,
+    is_start: bool,
 ) -> Host:
     settings, store = services.settings, services.store
     lock = services.shared / "listens.lock" if services.shared else None
@@ -137,6 +153,7 @@ def _host(
         notify=conversations.alerts.notice,
         tool_commands=services.tools.commands,
         listens=listening if listens else None,
+        is_start=is_start,
         files=signed,
         clock=store.clock,
         days=settings.history_days,

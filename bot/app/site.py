@@ -72,7 +72,7 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
     mcp = mcp_route(services.tools, settings, services.metrics, guard)
     files = runtime.files.route()
     routes = [
-        *health_routes(ready, lambda: runtime.refusals.cause),
+        *health_routes(ready, lambda: runtime.refusals.cause, runtime.access.missing),
         *webhooks,
         mcp,
         files,

@@ -308,6 +308,15 @@ class Channel(Protocol):
             LeaseLost: from ``assert_lease``.
         """
 
+    async def check_access(self) -> None:
+        """Ask the platform whether it takes our secrets.
+
+        Raises:
+            TokenRefused: it does not; the text begins with the variable and says what to do.
+            DeliverLater: it does not answer.
+        """
+        return
+
     def split(self, reply: Reply) -> list[Reply]:
         """The reply in pieces that are sent as one message each, so that each is delivered once."""
         return [reply]

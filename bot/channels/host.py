@@ -202,17 +202,18 @@ async def find_no_conversation(message_id: str) -> str:
 class Notify(Protocol):
     """Sends the operator an alert, at most one a day for each cause. Never raises."""
 
-    async def __call__(self, cause: Any, *, platform: str = "") -> None:
+    async def __call__(self, cause: Any, detail: str = "", *, platform: str = "") -> None:
         """Send one alert.
 
         Args:
             cause: a key of the catalogue's table ``alert``.
+            detail: for its sentence.
             platform: the channel the alert is about; the alert is not sent through it.
         """
         ...
 
 
-async def notify_nobody(cause: Any, *, platform: str = "") -> None:
+async def notify_nobody(cause: Any, detail: str = "", *, platform: str = "") -> None:
     """Send no alert (``Notify``)."""
 
 
@@ -259,6 +260,7 @@ class Host:
         tool_commands: the words that call a tool after a slash.
         listens: a channel without a webhook connects to its platform while it holds this context;
             of the processes that share a port one does. None: this process takes no messages in.
+        is_start: Kaiwa starts with this process, which ends if a platform refuses its secrets.
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.
         days: how long conversations are kept.
@@ -276,6 +278,7 @@ class Host:
     notify: Notify = notify_nobody
     tool_commands: Collection[str] = ()
     listens: Listens | None = None
+    is_start: bool = False
     files: Files = NO_FILES
     clock: Callable[[], int] = now_ms
     days: int = 30

@@ -19,7 +19,7 @@ import typer
 from bot import features
 from bot.cli.outbox import outbox_cli
 from bot.cli.tools import tools_cli
-from bot.errors import BadInput, SettingsError, StoreUnavailable
+from bot.errors import BadInput, SettingsError, StoreUnavailable, TokenRefused
 
 cli = typer.Typer(
     name="kaiwa", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
@@ -36,7 +36,7 @@ NoWorker = Annotated[bool, typer.Option("--no-worker", help="Run no worker: kaiw
 
 def main() -> None:
     """Run a command. An error that the operator can fix is one line on stderr; exit code 1 for the
-    store, else 2."""
+    store and for what a platform refuses, else 2."""
     _open_missing()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -48,6 +48,8 @@ def main() -> None:
         cli(prog_name="kaiwa", obj=_use_store)
     except (SettingsError, BadInput) as error:
         _give_up(str(error), 2)
+    except TokenRefused as error:
+        _give_up(str(error), 1)
     except StoreUnavailable as error:
         _give_up(f"REDIS_URL: the store does not answer ({error}); {error.fix}", 1)
     finally:

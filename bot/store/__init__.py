@@ -210,6 +210,11 @@ class Store:
         due = await self.scripts.ask_each(("ZCARD", index) for index in DUE_INDEXES)
         return Depths(sum(due), await self.dead_letters.count())
 
+    async def oldest_due_s(self) -> float:
+        """Seconds since the time of the conversation that is due longest; 0 if none is."""
+        oldest = await self.scripts.due(DUE_INDEXES, 1)
+        return max(0, self.clock() - oldest[0][0]) / 1000 if oldest else 0.0
+
     async def facts(self) -> ServerFacts:
         """Facts of the server; of a cluster, the worst of all nodes."""
         async with translate_errors():

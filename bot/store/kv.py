@@ -136,6 +136,13 @@ class KeyValue:
         counted, _ = await self._scripts.transact(commands, is_read=True)
         return int(counted)
 
+    def add_later(self, name: str, amount: int, ttl_s: int) -> None:
+        """Add to a counter with the process's next request. A failure is not reported."""
+        key = kv_key(name)
+        self._scripts.drop(_read(name))
+        adding = self._scripts.transaction([("INCRBY", key, amount), ("EXPIRE", key, ttl_s)])
+        _ = self._scripts.send_later([adding])
+
     async def delete(self, name: str) -> None:
         self._scripts.drop(_read(name))
         await self._scripts.ask("DEL", kv_key(name))

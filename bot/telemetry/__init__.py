@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from bot.telemetry.observed import OBSERVER, Measured
+from bot.telemetry.processes import ProcessFacts
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -37,6 +38,8 @@ class Metrics:
     def __init__(self, folder: Path | None = None) -> None:
         registry = CollectorRegistry()
         self.registry = registry
+        self._processes = ProcessFacts(folder)
+        registry.register(self._processes)
         self._folder = folder
         counter = partial(Counter, registry=registry)
         histogram = partial(Histogram, buckets=SECONDS, registry=registry)
@@ -77,6 +80,10 @@ class Metrics:
             ["channel", "model", "rating"],
         )
         self.queue_depth = gauge("kaiwa_queue_depth", "Conversations due now or later")
+        self.oldest_due_seconds = gauge(
+            "kaiwa_oldest_due_seconds",
+            "Seconds since the time of the conversation that is due longest, 0 if none is",
+        )
         self.dead_letters = gauge(
             "kaiwa_dead_letters", "Dead letters: undeliverable replies, and turns given up"
         )
@@ -102,6 +109,7 @@ class Metrics:
         sums = CollectorRegistry()
         # not annotated
         MultiProcessCollector(sums, str(self._folder))  # type: ignore[no-untyped-call]
+        sums.register(self._processes)
         return generate_latest(sums)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -16,13 +16,17 @@ EXPOSITION = "text/plain; version=0.0.4; charset=utf-8"
 NO_STORE = {"Cache-Control": "no-store"}
 
 
-def health_routes(ready: Callable[[], Awaitable[str]], refuses: Callable[[], str]) -> list[Route]:
+def health_routes(
+    ready: Callable[[], Awaitable[str]], refuses: Callable[[], str], away: Mapping[str, str]
+) -> list[Route]:
     """``/healthz`` and ``/readyz``.
 
     Args:
         ready: returns the reason why the process is not ready; empty means ready.
         refuses: returns why messages were refused within the last minute, which does not change the
             status: another process could take no more of them.
+        away: the platforms that have not taken our secrets since the start, with the cause. They
+            do not change the status either.
     """
 
     async def healthz(_request: Request) -> Response:
@@ -30,7 +34,13 @@ def health_routes(ready: Callable[[], Awaitable[str]], refuses: Callable[[], str
 
     async def readyz(_request: Request) -> Response:
         missing = await ready()
-        state = {"ready": not missing, "reason": missing or None, "refuses": refuses() or None}
+        state: dict[str, object] = {
+            "ready": not missing,
+            "reason": missing or None,
+            "refuses": refuses() or None,
+        }
+        if away:
+            state["away"] = dict(away)
         return JSONResponse(state, status_code=503 if missing else 200)
 
     return [Route("/healthz", healthz), Route("/readyz", readyz)]
@@ -72,5 +82,6 @@ def dead_letters_route(
 async def _measure(store: Store, metrics: Metrics) -> None:
     depths, memory = await store.depths(), await store.memory.measure()
     metrics.queue_depth.set(depths.due)
+    metrics.oldest_due_seconds.set(await store.oldest_due_s())
     metrics.dead_letters.set(depths.dead_letters)
     metrics.memory_ratio.set(memory.ratio)

@@ -46,7 +46,7 @@ from bot.channels.line.types import (
 )
 from bot.channels.traffic import TrafficRecorder
 from bot.clock import DAY_S
-from bot.errors import StoreUnavailable
+from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 from bot.file_types import kind_of
 from bot.live_events import NoWatcher, Watcher
 from bot.tasks import run_beside
@@ -77,6 +77,11 @@ LOADING_S = 20  # a multiple of 5; after a crash the animation stays this long a
 RENEW_S = 15.0
 SHOW_AFTER_S = 0.5  # of a turn; a faster answer needs no animation, and saves a call
 
+REFUSED = (
+    "LINE_CHANNEL_ACCESS_TOKEN: LINE refuses it; issue a new one at "
+    "https://developers.line.biz/console/ (Messaging API tab of the channel), then run kaiwa "
+    "doctor"
+)
 PICTURE = "image/jpeg"  # until its content is read
 PICTURE_S = 10.0
 FILE_S = 45.0  # a recording is converted first; a reply token lives about a minute
@@ -164,6 +169,16 @@ class Line(Channel):
                 name = own_message(chat, message_id)
                 self._kv.set_later(name, delivery.turn_id.encode(), QUOTED_S)
         self._traffic.record("delivery", self._clock())
+
+    async def check_access(self) -> None:
+        """Ask for the bot's account. Of the channel secret only webhooks show whether it is
+        right."""
+        try:
+            await self._client.check_token()
+        except Failure as failure:
+            if failure.status == 401:
+                raise TokenRefused(REFUSED) from failure
+            raise DeliverLater(str(failure), failure.after or 0.0) from failure
 
     def place(self, conversation: str) -> Place:
         """The chat; LINE sends all messages of a group, and a mention calls the bot."""

@@ -122,6 +122,14 @@ class Client:
         """Mark a message, and those before it, as read."""
         await self._post("chat/markAsRead", {"markAsReadToken": token})
 
+    async def check_token(self) -> None:
+        """Ask for the account of the access token.
+
+        https://developers.line.biz/en/reference/messaging-api/#get-bot-info
+        """
+        async with self._send("info") as response:
+            await read_beginning(response, MAX_ANSWER)
+
     async def get_person(self, chat: Chat, user: str) -> Person:
         """A person's profile, as far as a chat shows it.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Any
@@ -18,6 +19,7 @@ from bot.channels import (
     Delivery,
     Host,
     InboundEvent,
+    Listens,
     Media,
     Place,
     Reply,
@@ -30,7 +32,7 @@ from bot.channels.slack.config import Config, Timing
 from bot.channels.slack.delivery import Sender, show_said, split
 from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.files import fetch
-from bot.channels.slack.inbound import PATH, WebhookReceiver, open_socket
+from bot.channels.slack.inbound import PATH, WebhookReceiver, receive_by_socket
 from bot.channels.slack.lookups import Enricher, Identity, People
 from bot.channels.slack.presence import Presence
 from bot.channels.slack.shortcuts import Shortcuts
@@ -51,6 +53,7 @@ from bot.channels.slack.types import (
 )
 from bot.channels.slack.views import Forms, Home, asks_for_form
 from bot.channels.traffic import TrafficRecorder
+from bot.tasks import run_beside
 from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
@@ -88,7 +91,8 @@ class Slack(Channel):
         self.tasks = tasks = BackgroundTasks()
         token = config.slack_bot_token.get_secret_value()
         self._client = client = Client(token, config.slack_api_base_url)
-        self.identity = Identity(client, timing)
+        self.identity = Identity(client)
+        self._is_checked = asyncio.Event()
         self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
         self._reader = Reader(config, host)
         self._people = people = People(client, host)
@@ -107,14 +111,32 @@ class Slack(Channel):
         await self._open.enter_async_context(self._client)
         self._open.push_async_callback(self._traffic.aclose)
         self._open.push_async_callback(self.tasks.close)
-        await self._open.enter_async_context(self.identity.learn())
-        if self._config.slack_app_token.get_secret_value() and self._host.listens:
-            socket = open_socket(self._receive, self._config, self._timing, self._host.listens)
-            await self._open.enter_async_context(socket)
+        if self._has_socket and self._host.listens:
+            work = self._connect_when_checked(self._host.listens)
+            await self._open.enter_async_context(run_beside(work))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()
+
+    @property
+    def _has_socket(self) -> bool:
+        return bool(self._config.slack_app_token.get_secret_value())
+
+    async def _connect_when_checked(self, listens: Listens) -> None:
+        """Receive by Socket Mode once Slack has taken the bot's token."""
+        await self._is_checked.wait()
+        await receive_by_socket(self._receive, self._config, self._timing, listens)
+
+    async def check_access(self) -> None:
+        """Ask for the bot's ids; the process with which Kaiwa starts also asks for a connection of
+        Socket Mode."""
+        await self.identity.learn()
+        if self._has_socket and self._host.listens and self._host.is_start:
+            token = self._config.slack_app_token.get_secret_value()
+            async with Client(token, self._config.slack_api_base_url) as client:
+                await client.check_token("apps.connections.open", "SLACK_APP_TOKEN")
+        self._is_checked.set()
 
     def routes(self) -> Sequence[BaseRoute]:
         """The webhook, if a signing secret is set."""

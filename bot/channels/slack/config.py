@@ -18,6 +18,16 @@ SECRETS = {
     "SLACK_APP_TOKEN": "the app token begins with xapp- (Basic Information, App-Level Tokens)",
     "SLACK_SIGNING_SECRET": "the signing secret is in Basic Information, App Credentials",
 }
+# What to do about a secret that Slack refuses.
+FIXES = {
+    "SLACK_BOT_TOKEN": (
+        "copy it again at https://api.slack.com/apps (OAuth & Permissions, Bot User OAuth Token)"
+    ),
+    "SLACK_APP_TOKEN": (
+        "make one with the scope connections:write at https://api.slack.com/apps (Basic "
+        "Information, App-Level Tokens), and switch Socket Mode on"
+    ),
+}
 SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
 
 
@@ -118,8 +128,6 @@ class Timing:
         card_s: a tool call that takes longer begins a stream that shows its card.
         status_after_s: a turn that takes longer gets a status; a faster answer saves two calls.
         stop_after_s: a turn that takes longer gets a stop button.
-        again_s: before the bot's own ids are asked for again; ``refused_s`` if the token was
-            refused.
         ping_s: how often a Socket Mode connection is checked.
         ticket_s: how long the URL of a Socket Mode connection is valid.
     """
@@ -131,7 +139,5 @@ class Timing:
     card_s: float = 1.5
     status_after_s: float = 0.5
     stop_after_s: float = 3.0
-    again_s: float = 15.0
-    refused_s: float = 300.0
     ping_s: float = 5.0
     ticket_s: float = 20.0

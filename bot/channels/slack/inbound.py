@@ -9,7 +9,6 @@ import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -28,7 +27,6 @@ from bot.channels.slack.config import Config, Timing
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import BadInput, StoreUnavailable
 from bot.http import read_body
-from bot.tasks import run_beside
 from toolset.web.decoding import decode_json
 
 log = structlog.stdlib.get_logger(__name__)
@@ -122,6 +120,7 @@ class SocketMode(SocketModeClient):
 
     _address: str | None = None
     _address_until = 0.0
+    _refusal = ""
 
     def __init__(self, receive: Receive, config: Config, timing: Timing) -> None:
         logger = logging.getLogger("bot.channels.slack.sdk")
@@ -147,15 +146,22 @@ class SocketMode(SocketModeClient):
         try:
             return await super().issue_new_wss_url()
         except SlackApiError as error:
-            log.error("slack.socket_refused", cause=str(error.response.get("error")))
+            self._report(str(error.response.get("error")))
             raise
         except (AttributeError, LookupError, TypeError, ValueError):  # the answer is no object
-            log.error("slack.socket_refused", cause="an answer that cannot be read")
+            self._report("an answer that cannot be read")
             raise
+
+    def _report(self, cause: str) -> None:
+        """Log a refusal; the SDK tries again every few seconds, which is no news."""
+        if cause != self._refusal:
+            log.error("slack.socket_refused", cause=cause)
+        self._refusal = cause
 
     async def connect(self) -> None:
         await super().connect()  # type: ignore[no-untyped-call]  # not annotated by the SDK
         if not self.closed:
+            self._refusal = ""
             log.info("slack.socket_connected")
 
     async def handle(self, _: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
@@ -166,14 +172,10 @@ class SocketMode(SocketModeClient):
             await self.send_socket_mode_response(response)
 
 
-def open_socket(
+async def receive_by_socket(
     receive: Receive, config: Config, timing: Timing, listens: Listens
-) -> AbstractAsyncContextManager[None]:
-    """Receive by Socket Mode, while the context is open and ``listens`` allows it."""
-    return run_beside(_connect(receive, config, timing, listens))
-
-
-async def _connect(receive: Receive, config: Config, timing: Timing, listens: Listens) -> None:
+) -> None:
+    """Receive by Socket Mode while ``listens`` allows it, until this is cancelled."""
     async with listens():
         client = SocketMode(receive, config, timing)
         try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import suppress
 from itertools import chain
 from typing import TypeVar
 
@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from bot.channels import Host, InboundEvent
 from bot.channels.slack.client import Client
-from bot.channels.slack.config import Timing
 from bot.channels.slack.events import files_of, media_of, with_text
 from bot.channels.slack.formatting import GROUP, mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import delivery_id_of
@@ -25,7 +24,6 @@ from bot.channels.slack.types import Address, SlackMessage, User, chat_of, read,
 from bot.clock import DAY_S, HOUR_S
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.safe_text.glyphs import json_line, safe_name
-from bot.tasks import run_beside
 from bot.texts import LANGUAGES, preferred_language
 from bot.transcript import UNREADABLE, Author, Media, Part, Quote, Text, encode
 from toolset.web.json_values import as_object
@@ -169,9 +167,8 @@ def _author(user_id: str, data: object) -> Author:
 class Identity:
     """The bot's ids; empty until Slack has sent them."""
 
-    def __init__(self, client: Client, timing: Timing) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._timing = timing
         self.user = ""
         self.bot = ""
 
@@ -184,25 +181,11 @@ class Identity:
         """Whether a message is the bot's own; false while the ids are unknown."""
         return bool((user and user == self.user) or (bot and bot == self.bot))
 
-    def learn(self) -> AbstractAsyncContextManager[None]:
-        """Ask until Slack answers, while the context is open."""
-        return run_beside(self._learn())
-
-    async def _learn(self) -> None:
-        while True:
-            try:
-                response = await self._client.post("auth.test")
-            except DeliverLater as later:
-                log.warning("slack.identity_unknown", cause=str(later))
-                await asyncio.sleep(self._timing.again_s)
-                continue
-            if not response.ok:
-                log.error("slack.token_refused", cause=response.error)
-                await asyncio.sleep(response.retry_after or self._timing.refused_s)
-                continue
-            self.user = str(response.data.get("user_id", ""))
-            self.bot = str(response.data.get("bot_id", ""))
-            return
+    async def learn(self) -> None:
+        """Ask Slack; it raises like ``Client.check_token``."""
+        response = await self._client.check_token("auth.test", "SLACK_BOT_TOKEN")
+        self.user = str(response.data.get("user_id", ""))
+        self.bot = str(response.data.get("bot_id", ""))
 
 
 log = structlog.stdlib.get_logger(__name__)

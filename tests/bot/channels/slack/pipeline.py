@@ -29,7 +29,6 @@ from tests.fakes.slack import SlackFake
 from tests.fakes.slack_events import as_body, signed
 from tests.fakes.slack_rules import JSON
 from tests.fakes.tools import Echo, tool_map
-from tests.waiting import until
 from toolset.tool_map import ToolMap
 
 
@@ -84,7 +83,7 @@ class SlackPipeline:
 
     async def __aenter__(self) -> Self:
         await self.slack.__aenter__()
-        await until(lambda: bool(self.slack.identity.users))
+        await self.slack.check_access()
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 import httpx
@@ -11,7 +11,17 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from bot import texts
-from bot.channels import Accept, Button, Delivery, Host, InboundEvent, KeyValue, Reply
+from bot.channels import (
+    Accept,
+    Button,
+    Delivery,
+    Host,
+    InboundEvent,
+    KeyValue,
+    Reply,
+    notify_nobody,
+)
+from bot.channels.access import Access
 from bot.channels.slack import Config
 from bot.channels.slack.channel import Slack
 from bot.channels.slack.config import Timing
@@ -32,8 +42,6 @@ QUICK = Timing(
     card_s=60.0,
     status_after_s=0.0,
     stop_after_s=60.0,
-    again_s=0.0,
-    refused_s=0.0,
     ping_s=0.2,
 )
 TOOL_COMMANDS = ("weather", "天気")
@@ -127,9 +135,16 @@ def slack_host(accept: Accept, kv: KeyValue, **given: Any) -> Host:
 async def open_rig(fake: SlackFake, *, introduced: bool = True, **given: Any) -> AsyncIterator[Rig]:
     """The channel, open, with the bot's ids known."""
     rig = Rig(fake, **given)
-    async with rig.http, rig.slack:
+    async with rig.http, rig.slack, ask_access(rig.slack):
         await until(lambda: bool(rig.slack.identity.users) or not introduced)
         yield rig
+
+
+def ask_access(slack: Slack) -> AbstractAsyncContextManager[None]:
+    """Ask Slack without a pause until it takes the secrets, as a process does that is not Kaiwa's
+    start."""
+    access = Access(notify_nobody, ends=False, again_s=0.0, refused_s=0.0)
+    return access.check({slack.name: slack})
 
 
 @asynccontextmanager

@@ -1,0 +1,104 @@
+"""Whether platforms take our secrets: asked at the start, and until each has answered.
+
+A refusal ends the start. A platform that is away does not: what people send waits there, and
+answers wait in the outbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import structlog
+
+from bot.channels import Channel, Notify
+from bot.errors import DeliverLater, TokenRefused
+from bot.tasks import run_beside
+
+log = structlog.stdlib.get_logger(__name__)
+
+START_S = 3.0  # so long the start waits for answers
+AGAIN_S = 15.0
+REFUSED_S = 300.0
+
+
+class Access:
+    """Asks the platforms.
+
+    Args:
+        ends: a refusal while the start waits ends it.
+        again_s: before a platform that is away is asked again; ``refused_s`` if it has refused.
+
+    Attributes:
+        missing: the channels whose platform has not taken the secrets yet, each with the cause.
+    """
+
+    def __init__(
+        self,
+        notify: Notify,
+        *,
+        ends: bool,
+        again_s: float = AGAIN_S,
+        refused_s: float = REFUSED_S,
+    ) -> None:
+        self._notify = notify
+        self._ends = ends
+        self._again_s = again_s
+        self._refused_s = refused_s
+        self.missing: dict[str, str] = {}
+
+    @asynccontextmanager
+    async def check(self, channels: Mapping[str, Channel]) -> AsyncIterator[None]:
+        """Ask the platforms of these channels; while the context is open, ask those again that are
+        away.
+
+        Raises:
+            TokenRefused: a platform refuses a secret, if that is to end the start.
+        """
+        loop = asyncio.get_running_loop()
+        answers = {name: loop.create_future() for name in channels}
+        async with AsyncExitStack() as stack:
+            for name, channel in channels.items():
+                asking = self._ask_until_taken(name, channel, answers[name])
+                await stack.enter_async_context(run_beside(asking))
+            if answers:
+                await asyncio.wait(answers.values(), timeout=START_S)
+            self._ends = False
+            for answer in answers.values():
+                if answer.done() and (refused := answer.result()):
+                    raise refused
+            yield
+
+    async def _ask_until_taken(
+        self, name: str, channel: Channel, answer: asyncio.Future[TokenRefused | None]
+    ) -> None:
+        """Ask a platform until it takes the secrets.
+
+        Args:
+            answer: gets the refusal that ends the start, or None for any other first answer.
+        """
+        while True:
+            try:
+                await channel.check_access()
+            except TokenRefused as refused:
+                if self._ends:
+                    answer.set_result(refused)
+                    return
+                cause, detail, wait_s = "token_refused", str(refused), self._refused_s
+            except DeliverLater as later:
+                wait_s = max(self._again_s, later.after)
+                cause, detail = "platform_away", str(later)
+            else:
+                if self.missing.pop(name, ""):
+                    log.info("platform.back", channel=name)
+                if not answer.done():
+                    answer.set_result(None)
+                return
+            if name not in self.missing:
+                log.warning("platform.away", channel=name, cause=detail)
+            self.missing[name] = detail
+            if not answer.done():
+                answer.set_result(None)
+            await self._notify(cause, detail, platform=name)
+            await asyncio.sleep(wait_s)
