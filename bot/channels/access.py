@@ -18,8 +18,9 @@ from bot.tasks import run_beside
 
 log = structlog.stdlib.get_logger(__name__)
 
-START_S = 3.0  # so long the start waits for answers
-AGAIN_S = 15.0
+START_S = 3.0
+AGAIN_S = 1.0  # doubled after each attempt
+LONGEST_S = 60.0
 REFUSED_S = 300.0
 
 
@@ -28,7 +29,9 @@ class Access:
 
     Args:
         ends: a refusal while the start waits ends it.
-        again_s: before a platform that is away is asked again; ``refused_s`` if it has refused.
+        start_s: so long the start waits for answers.
+        again_s: before a platform that is away is asked for the second time, and longer each time
+            after that; ``refused_s`` if it has refused.
 
     Attributes:
         missing: the channels whose platform has not taken the secrets yet, each with the cause.
@@ -39,11 +42,13 @@ class Access:
         notify: Notify,
         *,
         ends: bool,
+        start_s: float = START_S,
         again_s: float = AGAIN_S,
         refused_s: float = REFUSED_S,
     ) -> None:
         self._notify = notify
         self._ends = ends
+        self._start_s = start_s
         self._again_s = again_s
         self._refused_s = refused_s
         self.missing: dict[str, str] = {}
@@ -63,12 +68,19 @@ class Access:
                 asking = self._ask_until_taken(name, channel, answers[name])
                 await stack.enter_async_context(run_beside(asking))
             if answers:
-                await asyncio.wait(answers.values(), timeout=START_S)
+                await asyncio.wait(answers.values(), timeout=self._start_s)
             self._ends = False
-            for answer in answers.values():
-                if answer.done() and (refused := answer.result()):
+            for name, answer in answers.items():
+                if not answer.done():
+                    self._note(name, "no answer yet")
+                elif refused := answer.result():
                     raise refused
             yield
+
+    def _note(self, name: str, cause: str) -> None:
+        if name not in self.missing:
+            log.warning("platform.away", channel=name, cause=cause)
+        self.missing[name] = cause
 
     async def _ask_until_taken(
         self, name: str, channel: Channel, answer: asyncio.Future[TokenRefused | None]
@@ -78,26 +90,25 @@ class Access:
         Args:
             answer: gets the refusal that ends the start, or None for any other first answer.
         """
+        again_s = self._again_s
         while True:
             try:
                 await channel.check_access()
             except TokenRefused as refused:
-                if self._ends:
+                if self._ends and not answer.done():
                     answer.set_result(refused)
                     return
                 cause, detail, wait_s = "token_refused", str(refused), self._refused_s
             except DeliverLater as later:
-                wait_s = max(self._again_s, later.after)
-                cause, detail = "platform_away", str(later)
+                cause, detail, wait_s = "platform_away", str(later), max(again_s, later.after)
+                again_s = min(again_s * 2, LONGEST_S)
             else:
                 if self.missing.pop(name, ""):
                     log.info("platform.back", channel=name)
                 if not answer.done():
                     answer.set_result(None)
                 return
-            if name not in self.missing:
-                log.warning("platform.away", channel=name, cause=detail)
-            self.missing[name] = detail
+            self._note(name, detail)
             if not answer.done():
                 answer.set_result(None)
             await self._notify(cause, detail, platform=name)

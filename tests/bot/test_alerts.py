@@ -3,23 +3,26 @@ alone."""
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import structlog
 
 from bot.alerts import Alerts
-from bot.channels import Delivery, Reply
+from bot.channels import Delivery
 from bot.clock import Days
 from bot.errors import DeliveryRefused, ModelUnusable, TokenRefused
 from bot.pipeline.journal import decode_delivery
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
-from bot.texts import load
+from bot.texts import LANGUAGES, load
 from bot.transcript import Usage
 from tests.bot.features.limits.budgets_harness import Clock
 from tests.bot.harness import Harness, Mailbox
 
 NOTICES = "mailbox:notices:OPS"
-NAME = "notice_2026-11-21_rate_limited"
+NAME = "notice_2026-11-21_token_refused_x"
+NEXT_STEP = re.compile(r"kaiwa (doctor|outbox list)|DAILY_TOKEN_LIMIT")
 
 
 def make_alerts(
@@ -47,26 +50,53 @@ async def test_a_cause_is_told_once_a_day_however_many_processes_notice(store: S
     clock = Clock()
     one, other = make_alerts(store, clock), make_alerts(store, clock)
     for alerts in (one, other, one):
-        await alerts.notice("rate_limited", "over its quota")
-    await other.notice("key_refused", "set a new one")
+        await alerts.notice("store_full", "81 %")
+    await other.notice("reminder_ended", "archived")
     clock.now += 86_400
-    await one.notice("rate_limited", "over its quota")
+    await one.notice("store_full", "82 %")
     harness = Harness(store, [])
-    assert await notices(store, harness) == [
-        "The language model refuses more requests: over its quota.",
-        "The language model refuses my key: set a new one.",
-        "The language model refuses more requests: over its quota.",
+    assert [shown[:28] for shown in await notices(store, harness)] == [
+        "The store is nearly full (81",
+        "A repeating reminder has end",
+        "The store is nearly full (82",
     ]
     assert await store.leases.due(10) == []
 
 
+async def test_an_alert_says_how_many_turns_failed_since_the_last_one(store: Store) -> None:
+    """Those of all processes, each once: another day begins with what came after the alert."""
+    clock = Clock()
+    one, other = make_alerts(store, clock), make_alerts(store, clock)
+    for alerts in (one, other, one, other):
+        await alerts.notice_failure("key_refused", "GEMINI_API_KEY was refused (401)")
+    await one.notice_failure("timed_out", "a passing one")
+    clock.now += 86_400
+    for alerts in (other, one):
+        await alerts.notice_failure("key_refused", "GEMINI_API_KEY was refused (401)")
+    clock.now += 86_400
+    await one.notice_failure("key_refused", "GEMINI_API_KEY was refused (401)")
+    told = await notices(store, Harness(store, []))
+    assert [int(text.partition("last such alert: ")[2][0]) for text in told] == [1, 4, 2]
+    assert all("GEMINI_API_KEY" in text and "kaiwa doctor" in text for text in told)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_alert_says_what_to_run_or_to_set(language: str) -> None:
+    """The operator, who reads it on a phone, has no manual at hand; a reminder's end is nothing to
+    mend."""
+    sentences = load().table("alert", language)
+    silent = {name for name, text in sentences.items() if not NEXT_STEP.search(text)}
+    assert silent == {"reminder_ended"}
+
+
 async def test_a_notice_waits_in_the_outbox_of_its_own_conversation(store: Store) -> None:
     """So that it is tried again like any answer, in the language of the settings."""
-    await make_alerts(store, Clock(), language="ja").notice("rate_limited", "429")
+    await make_alerts(store, Clock(), language="ja").notice("token_refused", "401", platform="x")
     raw = await store.outbox.head(NOTICES)
     assert raw is not None
-    text = "言語モデルがこれ以上のリクエストを受け付けません：429"
-    assert decode_delivery(raw) == Delivery(NAME, NAME, Reply(text))
+    delivery = decode_delivery(raw)
+    assert delivery.reply.text.startswith("アクセスが拒否されました（x）：401。")
+    assert delivery == Delivery(NAME, NAME, delivery.reply)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +160,14 @@ async def test_what_only_the_operator_can_fix_is_told(store: Store) -> None:
     harness.box.failures = [DeliveryRefused("no such channel")]
     await harness.say("hi", "m1")
     assert await notices(store, harness) == [
-        "The language model refuses my key: GEMINI_API_KEY was refused (401): set a valid key.",
         (
-            "An answer could not be delivered, or a turn was given up: no such channel. “kaiwa "
-            "outbox "
-            "list” shows it."
+            "The language model refuses my key: GEMINI_API_KEY was refused (401): set a valid key. "
+            "Failed turns since the last such alert: 1. “kaiwa doctor” checks every key."
+        ),
+        (
+            "An answer could not be delivered, or a turn was given up: no such channel. Since the "
+            "last such alert: 1. “kaiwa outbox list” shows them, “kaiwa outbox retry --all” tries "
+            "them again."
         ),
     ]
 
@@ -146,7 +179,6 @@ async def test_a_refused_token_is_no_notice_by_that_way(store: Store) -> None:
     await harness.receive("hi", "m1")
     with structlog.testing.capture_logs() as logs:
         await harness.process()
-    assert [entry["notice"] for entry in logs if entry["event"] == "alert.raised"] == [
-        "My access was refused (mailbox): MAILBOX_TOKEN was refused."
-    ]
+    [told] = [entry["notice"] for entry in logs if entry["event"] == "alert.raised"]
+    assert told.startswith("My access was refused (mailbox): MAILBOX_TOKEN was refused.")
     assert await store.outbox.head(NOTICES) is None

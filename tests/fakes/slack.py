@@ -137,6 +137,10 @@ class SlackFake(Workspace):
         """No answer, on a connection that stays."""
         self._trouble(method, Trouble(None, after, silent=True))
 
+    def recover(self) -> None:
+        """Everything works again."""
+        self._troubles.clear()
+
     def _trouble(self, method: str, trouble: Trouble, times: int = 1) -> None:
         self._troubles[method] += [trouble] * times
 

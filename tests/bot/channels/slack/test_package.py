@@ -65,10 +65,11 @@ async def test_an_open_channel_has_its_webhook_and_its_socket(fake: SlackFake) -
     config = slack_config(fake.api_base_url, slack_app_token=SecretStr(APP_TOKEN))
     async with slack.open(config, replace(host(), listens=nullcontext)) as channel:
         assert [getattr(route, "path", "") for route in channel.routes()] == ["/webhooks/slack"]
+        await channel.check_access()
         await until(lambda: bool(fake.called(CONNECT)))
     asked = len(fake.called(CONNECT))
-    async with slack.open(config, host()):
-        await until(lambda: len(fake.called(METHOD)) == 2)
+    async with slack.open(config, host()) as channel:
+        await channel.check_access()
     assert len(fake.called(CONNECT)) == asked
 
 
@@ -155,7 +156,7 @@ async def test_a_wrong_secret_shows_in_the_traffic(fake: SlackFake, rig: Rig) ->
 
 
 async def test_who_the_bot_is_is_asked_until_slack_tells(fake: SlackFake) -> None:
-    """A refused token is said in the log, and may be replaced."""
+    """The log says once that it does not, and once that it does."""
     fake.break_down("auth.test")
     fake.fail("auth.test", "invalid_auth")
     with capture_logs() as logged:
@@ -165,8 +166,8 @@ async def test_who_the_bot_is_is_asked_until_slack_tells(fake: SlackFake) -> Non
             assert not rig.slack.identity.is_ours("U00000001", "B9")
             assert not rig.slack.identity.is_ours(None, None)
     assert [line["event"] for line in logged] == [
-        "slack.identity_unknown",
-        "slack.token_refused",
+        "platform.away",
+        "platform.back",
     ]
 
 
