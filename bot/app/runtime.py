@@ -114,15 +114,7 @@ async def open_runtime(
         await stack.enter_async_context(aclosing(conversations.features))
         if works:
             await stack.enter_async_context(runner.interrupts.listen())
-        yield Runtime(
-            intake,
-            refusals,
-            console=console,
-            channels=channels,
-            conversations=runner,
-            files=signed,
-            access=access,
-        )
+        yield Runtime(intake, refusals, console, channels, runner, signed, access)
 
 
 def _options(settings: Settings) -> ConversationSettings:

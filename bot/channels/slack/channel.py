@@ -28,7 +28,7 @@ from bot.channels import (
     Watcher,
 )
 from bot.channels.slack.client import BackgroundTasks, Client
-from bot.channels.slack.config import Config, Timing
+from bot.channels.slack.config import FIX_OF_APP, Config, Timing
 from bot.channels.slack.delivery import Sender, show_said, split
 from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.files import fetch
@@ -135,7 +135,7 @@ class Slack(Channel):
         if self._has_socket and self._host.listens and self._host.is_start:
             token = self._config.slack_app_token.get_secret_value()
             async with Client(token, self._config.slack_api_base_url) as client:
-                await client.check_token("apps.connections.open", "SLACK_APP_TOKEN")
+                await client.check_token("apps.connections.open", "SLACK_APP_TOKEN", FIX_OF_APP)
         self._is_checked.set()
 
     def routes(self) -> Sequence[BaseRoute]:

@@ -17,7 +17,6 @@ import aiohttp
 import structlog
 from slack_sdk.proxy_env_variable_loader import load_http_proxy_from_env
 
-from bot.channels.slack.config import FIXES
 from bot.errors import DeliverLater, DeliveryRefused, TokenRefused
 from bot.http import read_beginning
 from bot.transcript import encode
@@ -145,11 +144,12 @@ class Client:
             raise delivery_error(method, response)
         return response
 
-    async def check_token(self, method: str, variable: str) -> ApiResponse:
+    async def check_token(self, method: str, variable: str, fix: str) -> ApiResponse:
         """Call a method by POST that only a refused token can make fail for good.
 
         Args:
             variable: the one that holds the token.
+            fix: what to do about a token that Slack does not take.
 
         Raises:
             TokenRefused: Slack does not take the token, or not for this.
@@ -159,8 +159,8 @@ class Client:
         if response.retry_after or response.error in TRANSIENT_ERRORS:
             raise DeliverLater(f"{method}: {response.error}", response.retry_after or AWAY_S)
         if not response.ok:
-            fix = f"{FIXES[variable]}, then run kaiwa doctor"
-            raise TokenRefused(f"{variable}: Slack refuses it ({response.error}); {fix}")
+            refusal = f"{variable}: Slack refuses it ({response.error})"
+            raise TokenRefused(f"{refusal}; {fix}, then run kaiwa doctor")
         return response
 
     async def respond(self, url: str, **message: object) -> bool:

@@ -18,16 +18,14 @@ SECRETS = {
     "SLACK_APP_TOKEN": "the app token begins with xapp- (Basic Information, App-Level Tokens)",
     "SLACK_SIGNING_SECRET": "the signing secret is in Basic Information, App Credentials",
 }
-# What to do about a secret that Slack refuses.
-FIXES = {
-    "SLACK_BOT_TOKEN": (
-        "copy it again at https://api.slack.com/apps (OAuth & Permissions, Bot User OAuth Token)"
-    ),
-    "SLACK_APP_TOKEN": (
-        "make one with the scope connections:write at https://api.slack.com/apps (Basic "
-        "Information, App-Level Tokens), and switch Socket Mode on"
-    ),
-}
+# What to do about a token that Slack refuses.
+FIX_OF_BOT = (
+    "copy it again at https://api.slack.com/apps (OAuth & Permissions, Bot User OAuth Token)"
+)
+FIX_OF_APP = (
+    "make one with the scope connections:write at https://api.slack.com/apps (Basic Information, "
+    "App-Level Tokens), and switch Socket Mode on"
+)
 SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
 
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from bot.channels import Host, InboundEvent
 from bot.channels.slack.client import Client
+from bot.channels.slack.config import FIX_OF_BOT
 from bot.channels.slack.events import files_of, media_of, with_text
 from bot.channels.slack.formatting import GROUP, mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import delivery_id_of
@@ -183,7 +184,7 @@ class Identity:
 
     async def learn(self) -> None:
         """Ask Slack; it raises like ``Client.check_token``."""
-        response = await self._client.check_token("auth.test", "SLACK_BOT_TOKEN")
+        response = await self._client.check_token("auth.test", "SLACK_BOT_TOKEN", FIX_OF_BOT)
         self.user = str(response.data.get("user_id", ""))
         self.bot = str(response.data.get("bot_id", ""))
 
