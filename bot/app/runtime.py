@@ -75,7 +75,6 @@ async def open_runtime(
         registry: all channels that exist.
 
     Raises:
-        SettingsError: a variable is wrong.
         TokenRefused: a platform refuses a secret, and ``is_start``.
     """
     settings, store, texts = services.settings, services.store, services.texts

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.telemetry import Kind, Metrics, Span
+from bot.telemetry.processes import ProcessFacts
 from tests.project import environment
 
 
@@ -106,3 +110,25 @@ metrics.queue_depth.set({depth})
     assert 'kaiwa_turns_total{outcome="answered"} 2.0' in exposition
     assert "kaiwa_turn_seconds_count 2.0" in exposition
     assert "kaiwa_queue_depth 3.0" in exposition
+
+
+def test_the_exposition_says_what_runs() -> None:
+    """The versions, and what the system knows of this process."""
+    value = Metrics().registry.get_sample_value
+    running = {"version": version("kaiwa"), "python": platform.python_version()}
+    assert value("kaiwa_build_info", running) == 1
+    assert (value("process_resident_memory_bytes") or 0) > 1_000_000
+    assert (value("process_cpu_seconds_total") or 0) > 0
+    assert 0 < (value("process_open_fds") or 0) <= (value("process_max_fds") or 0)
+
+
+def test_only_siblings_that_live_are_shown(tmp_path: Path) -> None:
+    """Of files of metrics some are left by the dead, whose numbers other programs may have."""
+    for pid in (1, os.getpid(), 2**22 + 1):
+        (tmp_path / f"counter_{pid}.db").touch()
+    facts = {family.name: family for family in ProcessFacts(tmp_path).collect()}
+    [memory] = facts["process_resident_memory_bytes"].samples
+    assert memory.labels == {"pid": str(os.getpid())}
+    assert [sample.name for sample in facts["process_cpu_seconds"].samples] == [
+        "process_cpu_seconds_total"
+    ]

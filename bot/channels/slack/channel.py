@@ -126,7 +126,8 @@ class Slack(Channel):
     async def _connect_when_checked(self, listens: Listens) -> None:
         """Receive by Socket Mode once Slack has taken the bot's token."""
         await self._is_checked.wait()
-        await receive_by_socket(self._receive, self._config, self._timing, listens)
+        config, notify = self._config, self._host.notify
+        await receive_by_socket(self._receive, config, self._timing, listens, notify)
 
     async def check_access(self) -> None:
         """Ask for the bot's ids; the process with which Kaiwa starts also asks for a connection of

@@ -22,8 +22,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from bot.channels import Listens
-from bot.channels.slack.config import Config, Timing
+from bot.channels import Listens, Notify
+from bot.channels.slack.client import TOKEN_ERRORS
+from bot.channels.slack.config import FIX_OF_APP, Config, Timing
 from bot.channels.traffic import TrafficRecorder
 from bot.errors import BadInput, StoreUnavailable
 from bot.http import read_body
@@ -122,10 +123,11 @@ class SocketMode(SocketModeClient):
     _address_until = 0.0
     _refusal = ""
 
-    def __init__(self, receive: Receive, config: Config, timing: Timing) -> None:
+    def __init__(self, receive: Receive, config: Config, timing: Timing, notify: Notify) -> None:
         logger = logging.getLogger("bot.channels.slack.sdk")
         logger.disabled = True  # the SDK logs bodies and tickets
         self._receive = receive
+        self._notify = notify
         self._ticket_s = timing.ticket_s
         web = AsyncWebClient(
             base_url=config.slack_api_base_url, logger=logger, retry_handlers=[], timeout=CALL_S
@@ -146,17 +148,21 @@ class SocketMode(SocketModeClient):
         try:
             return await super().issue_new_wss_url()
         except SlackApiError as error:
-            self._report(str(error.response.get("error")))
+            await self._report(str(error.response.get("error")))
             raise
         except (AttributeError, LookupError, TypeError, ValueError):  # the answer is no object
-            self._report("an answer that cannot be read")
+            await self._report("an answer that cannot be read")
             raise
 
-    def _report(self, cause: str) -> None:
-        """Log a refusal; the SDK tries again every few seconds, which is no news."""
-        if cause != self._refusal:
-            log.error("slack.socket_refused", cause=cause)
+    async def _report(self, cause: str) -> None:
+        """Report a refusal; the SDK tries again every few seconds, which is no news."""
+        if cause == self._refusal:
+            return
         self._refusal = cause
+        log.error("slack.socket_refused", cause=cause)
+        if cause in TOKEN_ERRORS:
+            detail = f"SLACK_APP_TOKEN was refused ({cause}), {FIX_OF_APP}"
+            await self._notify("token_refused", detail, platform="slack")
 
     async def connect(self) -> None:
         await super().connect()  # type: ignore[no-untyped-call]  # not annotated by the SDK
@@ -173,11 +179,11 @@ class SocketMode(SocketModeClient):
 
 
 async def receive_by_socket(
-    receive: Receive, config: Config, timing: Timing, listens: Listens
+    receive: Receive, config: Config, timing: Timing, listens: Listens, notify: Notify
 ) -> None:
     """Receive by Socket Mode while ``listens`` allows it, until this is cancelled."""
     async with listens():
-        client = SocketMode(receive, config, timing)
+        client = SocketMode(receive, config, timing, notify)
         try:
             await client.connect()
             await asyncio.Event().wait()

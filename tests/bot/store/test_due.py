@@ -81,6 +81,24 @@ async def test_those_who_wait_longest_come_first(store: Store, redis: Redis) -> 
     assert (await store.depths()).due == 40
 
 
+async def test_how_long_the_oldest_waits_is_measured(store: Store, redis: Redis) -> None:
+    """Whichever shard it is of; what somebody works on does not wait, and neither does the
+    future."""
+    await store.clock.read()
+    assert await store.oldest_due_s() == 0
+    now = await store.now_ms()
+    for number in range(3):
+        await store.inbox.accept(f"console:{number}", "m1", b"hello")
+        due_at = now - 90_000 * number
+        await redis.zadd(key("due", f"console:{number}"), {f"console:{number}": due_at})
+    assert 180 <= await store.oldest_due_s() < 270
+    await leased(store, "console:2")
+    assert 90 <= await store.oldest_due_s() < 180
+    await leased(store, "console:1")
+    await redis.zadd(key("due", "console:0"), {"console:0": now + 90_000})
+    assert await store.oldest_due_s() == 0
+
+
 async def test_the_index_outlives_what_it_points_to(store: Store, redis: Redis) -> None:
     """Every change renews its time."""
     await store.inbox.accept(HERE, "m1", b"one")

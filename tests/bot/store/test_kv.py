@@ -25,3 +25,8 @@ async def test_counting_begins_at_one_and_renews_the_lifetime(store: Store, redi
     await redis.expire(key, 5)
     assert await store.kv.incr("bad", 60) == 4
     assert await redis.ttl(key) > 5
+    await redis.expire(key, 5)
+    assert await store.kv.get("bad") == b"4"
+    store.kv.add_later("bad", -3, 60)
+    assert await store.kv.get("bad") == b"1"
+    assert await redis.ttl(key) > 5

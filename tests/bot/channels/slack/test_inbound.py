@@ -368,17 +368,24 @@ async def test_a_lost_connection_is_made_anew(fake: SlackFake, socket: Rig, how:
 
 
 async def test_a_refused_app_token_is_said_and_tried_again(fake: SlackFake) -> None:
-    """Naming the variable, never the value; a start never waits for it."""
-    fake.fail(OPEN, "invalid_auth")
+    """Said once, to the operator too, naming the variable and never the value."""
+    fake.fail(OPEN, "invalid_auth", times=3)
+    told: list[tuple[str, str, str]] = []
+
+    async def notify(cause: Any, detail: str = "", *, platform: str = "") -> None:
+        told.append((cause, detail, platform))
+
     with capture_logs() as logged:
-        async with open_rig(fake, slack_signing_secret="", slack_app_token=APP_TOKEN):
+        async with open_rig(
+            fake, slack_signing_secret="", slack_app_token=APP_TOKEN, notify=notify
+        ):
             await until(lambda: fake.connected == 1)
-    assert {
-        "event": "slack.socket_refused",
-        "cause": "invalid_auth",
-        "log_level": "error",
-    } in logged
-    assert APP_TOKEN not in str(logged)
+    refused = {"event": "slack.socket_refused", "cause": "invalid_auth", "log_level": "error"}
+    assert [line for line in logged if line["event"] == refused["event"]] == [refused]
+    [(cause, detail, platform)] = told
+    assert (cause, platform) == ("token_refused", "slack")
+    assert detail.startswith("SLACK_APP_TOKEN was refused (invalid_auth)")
+    assert APP_TOKEN not in str(logged) + detail
 
 
 @pytest.mark.parametrize(
