@@ -73,7 +73,8 @@ async def test_a_refusal_of_the_vendors_tools_reaches_the_operator(store: Store)
         "Fine",
         "Fine",
         "The language model does without its own tools for an hour, as they were refused: "
-        "gemini-3.5-flash, google_search: 400 no.",
+        "gemini-3.5-flash, google_search: 400 no. SERVER_TOOLS=off asks for none; “kaiwa doctor” "
+        "checks the model.",
     ]
 
 
