@@ -79,7 +79,8 @@ async def test_a_platform_that_is_away_is_shown_and_told_until_it_is_back(
 
         async def is_away() -> bool:
             state = await http.get("/readyz")
-            return state.status_code == 200 and "away" in state.json()
+            causes = state.json().get("away", {})
+            return state.status_code == 200 and causes == {"slack": f"{AUTH}: status 503"}
 
         await until_true(is_away)
         state = (await http.get("/readyz")).json()
@@ -112,11 +113,10 @@ async def test_a_secret_that_is_refused_while_kaiwa_runs_ends_no_process(
         await all_ready(running, 2)
         slack.tokens.clear()
         os.kill(members(running)[0], signal.SIGKILL)
-        await until(lambda: bool(running.log("platform.away")))
+        await until(lambda: bool(running.log("alert.raised")))
         await all_ready(running, 2)
-        [away] = running.log("platform.away")
-        assert away["cause"].startswith("SLACK_BOT_TOKEN: Slack refuses it (invalid_auth)")
         [alert] = running.log("alert.raised")
         assert alert["cause"] == "token_refused"
+        assert "SLACK_BOT_TOKEN: Slack refuses it (invalid_auth)" in alert["notice"]
         assert await running.stop() == 0
     assert left_behind(here.folder) == []
