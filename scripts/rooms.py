@@ -2,9 +2,9 @@
 
     .venv/bin/python scripts/rooms.py [feature …]
 
-For each feature that Kaiwa can do without, in a copy of the project without its folder, its line in the registry, and the
-tests that are about it: the directions of imports, and the quick tests. At the end the types, with
-all of them away.
+For each feature that Kaiwa can do without, in a copy of the project without its folder, its line
+in the registry, and the tests that are about it: the directions of imports, and the quick tests. At
+the end the types, with all of them away.
 """
 
 from __future__ import annotations

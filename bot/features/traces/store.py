@@ -23,7 +23,7 @@ import structlog
 from bot.clock import DAY_S, HOUR_S
 from bot.features.traces.records import Act, Share, decode_act, decode_share, encode
 from bot.store import Store
-from bot.store.keys import PREFIXES, Keys, shard_of, shared_key
+from bot.store.keys import PREFIXES, digest_of, shard_of, shared_key
 from bot.transcript import UNREADABLE
 
 log = structlog.stdlib.get_logger(__name__)
@@ -68,8 +68,8 @@ class Traces:
     ) -> None:
         """Add records of words to those of a turn, unless the conversation is private or the words
         of turns like it were deleted."""
-        keys = Keys(conversation)
-        names = [words_key(shard_of(conversation), turn), keys.of("worded"), keys.of("traced")]
+        shard, own = shard_of(conversation), (worded_key(conversation), traced_key(conversation))
+        names = [words_key(shard, turn), *own]
         arguments = [turn, began_at, hours * 3_600, TURN_BYTES, records]
         _ = self._scripts.send_later([self._scripts.command("traces.words", names, arguments)])
 
@@ -97,17 +97,17 @@ class Traces:
     async def delete_words(self, conversation: str) -> None:
         """Delete the words of all turns of a conversation; those under way keep none from now
         on."""
-        traced = Keys(conversation).of("traced")
+        traced = traced_key(conversation)
         mark = [("HSET", traced, "deleted_at", self.clock()), ("EXPIRE", traced, PRIVATE_S)]
         await self._scripts.transact(mark)
-        key, shard = Keys(conversation).of("worded"), shard_of(conversation)
+        key, shard = worded_key(conversation), shard_of(conversation)
         turns = await self._scripts.ask("ZRANGE", key, 0, -1)
         await self._delete(words_key(shard, turn.decode()) for turn in turns)
         await self._delete([key])
 
     async def set_private(self, conversation: str, *, private: bool) -> None:
         """Have no words of a conversation kept, or have them kept again."""
-        traced = Keys(conversation).of("traced")
+        traced = traced_key(conversation)
         setting: tuple[Any, ...] = ("HDEL", traced, "private")
         if private:
             setting = ("HSET", traced, "private", 1)
@@ -116,7 +116,7 @@ class Traces:
             await self.delete_words(conversation)
 
     async def is_private(self, conversation: str) -> bool:
-        return bool(await self._scripts.ask("HEXISTS", Keys(conversation).of("traced"), "private"))
+        return bool(await self._scripts.ask("HEXISTS", traced_key(conversation), "private"))
 
     async def hours(self) -> dict[int, int]:
         """The hours of which something is kept, the newest first, each with its bytes."""
@@ -196,6 +196,17 @@ def shares_key(hour: int) -> str:
 def acts_key(day: str) -> str:
     """The key of the acts of a day."""
     return shared_key("acts", day)
+
+
+def traced_key(conversation: str) -> str:
+    """The key of what is noted of a conversation; it stays after ``/forget me``, and names
+    nobody."""
+    return f"{PREFIXES[shard_of(conversation)]}traced:{digest_of(conversation, 32)}"
+
+
+def worded_key(conversation: str) -> str:
+    """The key of the turns of a conversation that have words."""
+    return f"{PREFIXES[shard_of(conversation)]}worded:{digest_of(conversation, 32)}"
 
 
 def words_key(shard: int, turn: str) -> str:

@@ -12,11 +12,11 @@ from pydantic import SecretStr
 
 from bot.errors import RequestRefused
 from bot.evals.questions import Question
-from bot.features.traces.store import Traces, day_of, words_key
+from bot.features.traces.store import Traces, day_of, traced_key, words_key
 from bot.http import TRIES
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
-from bot.store.keys import Keys, shard_of
+from bot.store.keys import shard_of
 from tests.bot.features.traces.inside_site import (
     CALL,
     HEADERS,
@@ -291,7 +291,7 @@ async def test_no_model_is_asked_again_about_a_private_conversation(store: Store
         async with client_of(used_up, headers=HEADERS) as other:
             refused = await other.post(again, json=order)
         assert refused.json() == {"error": "The day's tokens are used up."}
-        traced = Keys(HERE).of("traced")
+        traced = traced_key(HERE)
         await store.scripts.transact([("HSET", traced, "private", 1), ("EXPIRE", traced, 60)])
         refused = await client.post(again, json=order)
         assert (refused.status_code, refused.json()["error"][:27]) == (
