@@ -25,7 +25,8 @@ MOST_DEPTH = 8
 ID = re.compile(
     r"<[@#!][^<>\n]{1,200}>"  # a person or a channel of Slack
     r"|\b[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}"  # an address of e-mail
-    r"|\b[UCRGDTWB](?=[0-9A-Za-z]{0,40}[0-9])[0-9A-Za-z]{8,40}\b"  # of LINE and Slack
+    r"|\b[UCR][0-9a-f]{32}\b"  # of LINE
+    r"|\b[UCGDTWB](?=[0-9A-Z]{0,14}[0-9])[0-9A-Z]{7,14}\b"  # of Slack
     r"|\b(?=[0-9a-zA-Z_-]{0,200}[0-9])[0-9a-zA-Z_-]{20,200}\b"  # keys and other ids
     r"|\+?[0-9][0-9 ()-]{5,20}[0-9]"  # a telephone, of an account
 )

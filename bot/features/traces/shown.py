@@ -122,10 +122,11 @@ def cut(text: str) -> str:
 
 
 def pretty(body: bytes) -> list[str]:
-    """The lines of a body: those of its JSON, a member each, or as it is."""
+    """The lines of a body: of its JSON, a member each, without indents, which would be the longer the
+    deeper it is; else as they are."""
     text = text_of(body)
     with suppress(ValueError, RecursionError):
-        text = json.dumps(json.loads(text), ensure_ascii=False, indent=1)
+        text = json.dumps(json.loads(text), ensure_ascii=False, indent=0)
     return text.split("\n")
 
 

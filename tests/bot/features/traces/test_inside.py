@@ -341,7 +341,9 @@ async def test_a_private_conversation_has_no_words(store: Store) -> None:
 async def test_a_question_is_made_of_a_turn(store: Store, traces: Traces) -> None:
     """In the form of evaluations, with placeholders for ids, and in the record of acts."""
     harness = harness_of(store, [Step("Noted.")])
-    await harness.say('Write to mei@example.com or U0123456789abcdef, "soon"\n☃', "m1")
+    await harness.say(
+        'Write to mei@example.com or U0123456789abcdef0123456789abcdef, "soon"\n☃', "m1"
+    )
     await sent(harness)
     async with client_of(harness, headers=HEADERS) as client:
         turn = (await turns_of(client))[0]
