@@ -162,13 +162,14 @@ class Inside:
         wanted = Wanted(
             query.since,
             query.until,
+            where=await self._digest(query.where),
             channel=query.channel,
             tool=query.tool,
             failed=bool(query.failed),
             rated=query.rated,
             usd=query.usd,
         )
-        turns = await self._find(wanted, query.where, query.rows + 1)
+        turns = await find_turns(self._traces, wanted, query.rows + 1)
         lately = await find_turns(self._traces, Wanted(since=max(now - HOUR_MS, 0)))
         under_way = [turn for turn in lately if turn.is_under_way(now)]
         oldest = sorted(under_way, key=lambda turn: turn.at)[:OLDEST]
@@ -187,18 +188,11 @@ class Inside:
             }
         )
 
-    async def _find(self, wanted: Wanted, where: str, most: int) -> list[TracedTurn]:
-        """Turns of a conversation, else of a place, by its id or digest."""
-        if not where:
-            return await find_turns(self._traces, wanted, most)
-        key = await self._traces.read_key()
-        digest = where if DIGEST.fullmatch(where) else keyed(key, where)
-        fields = {name: getattr(wanted, name) for name in Wanted.__struct_fields__}
-        for name in ("conversation", "place"):
-            found = await find_turns(self._traces, Wanted(**{**fields, name: digest}), most)
-            if found:
-                return found
-        return []
+    async def _digest(self, where: str) -> str:
+        """The digest of a conversation or place, of which the id or the digest is given."""
+        if not where or DIGEST.fullmatch(where):
+            return where
+        return keyed(await self._traces.read_key(), where)
 
     async def _turn(self, request: Request) -> Response:
         turn = await self._wanted(request)

@@ -108,8 +108,9 @@ class TracedTurn:
 
     def is_under_way(self, now_ms: int) -> bool:
         """Whether it may still be answered."""
-        worked = any(fact.kind != "rating" for _, _, fact in self.facts)
-        return worked and not self.outcome and now_ms - self.shares[-1].at < UNDER_WAY_MS
+        if self.outcome or now_ms - self.shares[-1].at >= UNDER_WAY_MS:
+            return False
+        return any(fact.kind != "rating" for _, _, fact in self.facts)
 
 
 class Wanted(Struct, frozen=True):
@@ -117,7 +118,7 @@ class Wanted(Struct, frozen=True):
 
     Attributes:
         since: milliseconds since the epoch.
-        conversation, place, person: keyed digests.
+        conversation, place, person: keyed digests; ``where`` is of either of the first two.
         channel: such as ``line``.
         failed: failed ones, and those in which a call or delivery did.
         rated: ``good`` or ``bad``.
@@ -128,6 +129,7 @@ class Wanted(Struct, frozen=True):
     until: int = 0
     conversation: str = ""
     place: str = ""
+    where: str = ""
     person: str = ""
     channel: str = ""
     tool: str = ""
@@ -144,13 +146,14 @@ class Wanted(Struct, frozen=True):
             and (not self.until or turn.at < self.until)
             and self.conversation in ("", first.conversation)
             and self.place in ("", first.place)
+            and self.where in ("", first.conversation, first.place)
             and (not self.person or any(one.person == self.person for one in turn.shares))
             and self.channel in ("", first.channel)
             and (not self.tool or self.tool in turn.tools)
             and (not self.failed or turn.outcome == FAILED or bool(turn.failures))
             and (not self.rated or self.rated in turn.ratings)
-            and (turn.usd or 0.0) >= self.usd
-            and turn.ms >= self.ms
+            and (not self.usd or (turn.usd or 0.0) >= self.usd)
+            and (not self.ms or turn.ms >= self.ms)
         )
 
 

@@ -122,8 +122,8 @@ def cut(text: str) -> str:
 
 
 def pretty(body: bytes) -> list[str]:
-    """The lines of a body: of its JSON, a member each, without indents, which would be the longer the
-    deeper it is; else as they are."""
+    """The lines of a body: of its JSON, a member each, else as they are. Indents would be the
+    longer the deeper it is."""
     text = text_of(body)
     with suppress(ValueError, RecursionError):
         text = json.dumps(json.loads(text), ensure_ascii=False, indent=0)
