@@ -43,11 +43,13 @@ class ToolChoice:
     Attributes:
         opens_addresses: also the vendor's tools that open addresses of the model's choice. It is
             left out of comparisons: the choice among our tools is the same.
+        server_tools: also the vendor's own tools; left out of comparisons too.
     """
 
     mode: Literal["auto", "none", "required", "one"] = "auto"
     name: str = ""
     opens_addresses: bool = field(default=True, compare=False)
+    server_tools: bool = field(default=True, compare=False)
 
 
 AUTO = ToolChoice("auto")

@@ -9,13 +9,13 @@ from bot.agent.single_request import read_response
 from bot.agent.turn import NOBODY
 from bot.channels import InboundEvent
 from bot.errors import KaiwaError, ModelError, SettingsError
-from bot.features.traces.again import asked_in
+from bot.features.traces.asked import asked_in
 from bot.features.traces.reading import TracedTurn, TurnWords, usd_of
 from bot.features.traces.settings import Config
 from bot.features.traces.store import Traces
 from bot.pipeline.feature import TurnRequest
 from bot.pipeline.services import Services
-from bot.providers import Request
+from bot.providers import Request, ToolChoice
 from bot.transcript import Message, Spending, encode, new_id
 
 MOST_REASON = 300  # characters of why a model has not answered
@@ -56,15 +56,16 @@ class AskAgain:
     async def ask(
         self, turn: TracedTurn, kept: TurnWords, body: bytes, model: str
     ) -> dict[str, Any]:
-        """The answer, and what was asked: the instructions and messages as texts, without tools,
-        ours or the vendor's."""
+        """The answer to the same instructions and messages, with the tools that were declared, as
+        they are today, and without the vendor's own."""
         conversation = kept.conversation
         if not conversation or await self._traces.is_private(conversation):
             raise Refused(409, "private")
         asked = asked_in(body)
         if asked is None:
             raise Refused(409, "not_a_request")
-        system, messages = asked
+        tools = [one for one in self._services.tools.definitions if one.name in asked.tools]
+        request = Request(asked.system, asked.messages, tools, ToolChoice(server_tools=False))
         event = InboundEvent(Message(new_id("msg"), "user", (), self._traces.clock()))
         limits = self._services.features.limits
         left = await limits.tokens_left(new_id("turn"), TurnRequest(conversation, event, NOBODY))
@@ -73,7 +74,7 @@ class AskAgain:
         try:
             provider = self._services.models((model,), "")
             response = await read_response(
-                provider.stream(Request(system, messages)),
+                provider.stream(request),
                 "again",
                 provider.model,
                 self._services.metrics,
@@ -87,7 +88,7 @@ class AskAgain:
         calls = [{"name": one.name, "arguments": one.arguments} for one in response.message.calls]
         return {
             "model": response.model,
-            "messages": len(messages),
+            "messages": len(asked.messages),
             "text": response.message.text,
             "calls": encode(calls).decode() if calls else "",
             "stop_reason": response.stop_reason,

@@ -20,8 +20,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from bot.errors import StoreUnavailable
-from bot.features.traces.again import question_of
 from bot.features.traces.ask import AskAgain, Refused
+from bot.features.traces.question import question_of
 from bot.features.traces.reading import (
     TracedTurn,
     TurnWords,

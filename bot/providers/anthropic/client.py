@@ -92,7 +92,8 @@ class Anthropic:
         """Send the request with Anthropic's own search; where that is refused, send it without at
         once."""
         ours = {tool.name for tool in request.tools}
-        if ours and WEB_SEARCH in self._server_tools.offered() and WEB_SEARCH not in ours:
+        offered = self._server_tools.offered() if request.tool_choice.server_tools else ()
+        if ours and WEB_SEARCH in offered and WEB_SEARCH not in ours:
             try:
                 return await self._post(request, searches=True)
             except anthropic.BadRequestError as error:

@@ -181,7 +181,7 @@ class GenerateContent:
         """Send the request with Google's own tools, and with the name of the cached prefix; where
         Google refuses one of these, send it without at once."""
         attachments, choice = Attachments(self.model), request.tool_choice
-        offered = self._server_tools.offered() if request.tools else ()
+        offered = self._server_tools.offered() if request.tools and choice.server_tools else ()
         own: JSON = {
             FIELDS[name]: {} for name in offered if choice.opens_addresses or name not in OPENING
         }

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.errors import ModelError
+from bot.providers import ToolChoice
 from bot.providers.anthropic.client import Anthropic
 from bot.providers.shared.entry import AUTO_TOOLS, Options
 from bot.transcript import Grounding, Source
@@ -73,6 +74,15 @@ async def test_the_search_goes_beside_our_functions(
     fake.say("ok")
     await ask(searching, [user("hello")], TOOLS)
     assert fake.messages[0]["tools"][1] == SEARCH
+
+
+async def test_a_request_may_do_without_its_tools(
+    fake: AnthropicFake, searching: Anthropic
+) -> None:
+    """Ours are declared all the same."""
+    fake.say("ok")
+    await ask(searching, [user("hello")], TOOLS, ToolChoice(server_tools=False))
+    assert tool_names(fake.messages[0]) == ["get_weather"]
 
 
 async def test_a_search_of_ours_takes_its_place(fake: AnthropicFake, searching: Anthropic) -> None:

@@ -464,19 +464,22 @@ async def test_the_check_names_them(searching: Gemini) -> None:
 
 
 async def test_where_addresses_are_judged_google_opens_none(fake: GeminiFake) -> None:
-    """Its search stays; the model may choose addresses for it again in another request."""
+    """Its search stays, unless none of its tools is wanted; the model may choose addresses for it
+    again in another request."""
     provider = Gemini(
         KEY,
         "gemini-3.5-flash",
         fake.base_url,
         Options(server_tools=("google_search", "url_context")),
     )
-    for opens in (True, False, True):
+    none = ToolChoice(server_tools=False)
+    for choice in (AUTO, ToolChoice(opens_addresses=False), none, AUTO):
         fake.say("ok")
-        await ask(provider, [user("hello")], TOOLS, ToolChoice(opens_addresses=opens))
+        await ask(provider, [user("hello")], TOOLS, choice)
     assert [googles(body) for body in bodies(fake)] == [
         {"googleSearch", "urlContext"},
         {"googleSearch"},
+        set(),
         {"googleSearch", "urlContext"},
     ]
     await provider.aclose()

@@ -7,20 +7,33 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from bot.features.traces.again import asked_in, without_names
+from bot.features.traces.asked import asked_in
+from bot.features.traces.question import without_names
 from bot.features.traces.shown import MOST_LINES, MOST_SHOWN, cut, difference, pretty
+from bot.transcript import Text, ToolCall, ToolResult
 from tests.growth import assert_linear
 
-CALL = {"name": "get_weather", "args": {"location": "Tokyo"}}
+
+def encode(value: Any) -> str:
+    """JSON within JSON."""
+    return json.encode(value).decode()
+
+
+CALL: dict[str, Any] = {"name": "get_weather", "args": {"location": "Tokyo"}}
+DECLARED = {"name": "get_weather", "parameters": {}}
+WRAPPED = {"output": {"sky": "sun"}}
 GEMINI = {
-    "systemInstruction": {"parts": [{"text": "Be kind."}], "role": "user"},
+    "systemInstruction": {"parts": [{"text": "Be kind."}]},
     "contents": [
         {"role": "user", "parts": [{"text": "Rain?"}, {"inlineData": {"data": "aGk="}}]},
-        {"role": "model", "parts": [{"functionCall": CALL}]},
-        {"role": "user", "parts": [{"functionResponse": {"response": {"output": "sun"}}}]},
+        {"role": "model", "parts": [{"text": "hm", "thought": True}, {"functionCall": CALL}]},
+        {
+            "role": "user",
+            "parts": [{"functionResponse": {"name": "get_weather", "response": WRAPPED}}],
+        },
         {"role": "model", "parts": [{"text": "Sun."}]},
     ],
-    "tools": [{"functionDeclarations": []}],
+    "tools": [{"functionDeclarations": [DECLARED]}, {"googleSearch": {}}],
 }
 ANTHROPIC = {
     "system": [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}],
@@ -32,14 +45,24 @@ ANTHROPIC = {
                 {"type": "image", "source": {"type": "base64", "data": "aGk="}},
             ],
         },
-        {"role": "assistant", "content": [{"type": "tool_use", **CALL}]},
-        {"role": "user", "content": [{"type": "tool_result", "content": "sun"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "x"},
+                {"type": "tool_use", "id": "c", "name": "get_weather", "input": CALL["args"]},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "c", "content": encode(WRAPPED)}],
+        },
         {"role": "assistant", "content": "Sun."},
     ],
+    "tools": [DECLARED],
 }
 OPENAI = {
     "messages": [
-        {"role": "system", "content": "Be kind."},
+        {"role": "developer", "content": "Be kind."},
         {
             "role": "user",
             "content": [
@@ -47,43 +70,96 @@ OPENAI = {
                 {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
             ],
         },
-        {"role": "assistant", "content": None, "tool_calls": [{"function": CALL}]},
-        {"role": "tool", "content": "sun"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "c",
+                    "function": {"name": "get_weather", "arguments": encode(CALL["args"])},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": encode(WRAPPED)},
         {"role": "assistant", "content": "Sun."},
     ],
+    "tools": [{"type": "function", "function": DECLARED}],
+}
+OLLAMA = {
+    "messages": [
+        {"role": "system", "content": "Be kind."},
+        {"role": "user", "content": "Rain?", "images": ["aGk="]},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"function": {"name": "get_weather", "arguments": CALL["args"]}}],
+        },
+        {"role": "tool", "content": encode(WRAPPED), "tool_name": "get_weather"},
+        {"role": "assistant", "content": "Sun."},
+    ],
+    "tools": [{"type": "function", "function": DECLARED}],
 }
 
 
-@pytest.mark.parametrize("body", [GEMINI, ANTHROPIC, OPENAI])
-def test_every_vendors_request_becomes_texts(body: dict[str, Any]) -> None:
-    """Instructions, words, calls and results in their order; files are named only."""
+@pytest.mark.parametrize("body", [GEMINI, ANTHROPIC, OPENAI, OLLAMA])
+def test_every_vendors_request_is_read(body: dict[str, Any]) -> None:
+    """Instructions, words, calls with their results, and the names of tools; files are named only,
+    and thoughts are left out."""
     asked = asked_in(json.encode(body))
     assert asked is not None
-    system, messages = asked
-    assert system == "Be kind."
-    assert [message.role for message in messages] == ["user", "model", "user", "model"]
-    first, call, result, last = [message.text for message in messages]
-    assert first == "Rain?\n[file]"
-    assert "get_weather" in call
-    assert "Tokyo" in call
-    assert "sun" in result
-    assert last == "Sun."
+    assert asked.system == "Be kind."
+    assert asked.tools == {"get_weather"}
+    shape = [(message.role, [type(part) for part in message.parts]) for message in asked.messages]
+    assert shape == [
+        ("user", [Text]),
+        ("user", [Text]),
+        ("model", [ToolCall]),
+        ("tool", [ToolResult]),
+        ("model", [Text]),
+    ]
+    rain, file, model, tool, last = asked.messages
+    assert (rain.text, file.text, last.text) == ("Rain?", "[file]", "Sun.")
+    (call,), (result,) = model.calls, tool.results
+    assert (call.name, call.arguments) == ("get_weather", {"location": "Tokyo"})
+    assert (result.call_id, result.name, result.response) == (call.id, call.name, {"sky": "sun"})
 
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"[]", b"{}", b"7", b'{"messages": []}', b'{"messages": 7}', b"[" * 100_000, b"\xff{"],
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b"7",
+        b'{"messages": []}',
+        b'{"messages": 7}',
+        b'{"messages": [7, null, [], {"role": "user"}, {"content": [{"text": 7}, 7]}]}',
+        b'{"cachedContent": "x", "contents": [{"role": "user", "parts": [{"text": "a"}]}]}',
+        b"[" * 100_000,
+        b"\xff{",
+    ],
 )
-def test_what_is_no_request_is_none(body: bytes) -> None:
+def test_what_is_no_whole_request_is_none(body: bytes) -> None:
     """However deep or damaged it is."""
     assert asked_in(body) is None
 
 
-def test_a_text_alone_is_a_message() -> None:
-    """As some vendors take it."""
-    asked = asked_in(b'{"instructions": "Be kind.", "input": "Rain?"}')
+def test_odd_requests_are_read_as_far_as_they_go() -> None:
+    """A result without its call is text; arguments and tools may be anything."""
+    messages = [
+        {"role": "tool", "tool_call_id": "gone", "content": "sun"},
+        {"role": "assistant", "tool_calls": [{"function": {"name": "x", "arguments": "{"}}, 7]},
+        {"role": "tool", "tool_call_id": "other", "content": "no JSON"},
+    ]
+    asked = asked_in(json.encode({"messages": messages, "tools": [7, {"function": 7}, {}]}))
     assert asked is not None
-    assert (asked[0], [message.text for message in asked[1]]) == ("Be kind.", ["Rain?"])
+    result, call, last = asked.messages
+    assert (result.text, call.calls[0].arguments) == ("sun", {})
+    assert last.results[0].response == {"output": "no JSON"}
+    assert asked.tools == set()
+    alone = asked_in(b'{"instructions": "Be kind.", "input": "Rain?"}')
+    assert alone is not None
+    assert (alone.system, [one.text for one in alone.messages]) == ("Be kind.", ["Rain?"])
 
 
 @pytest.mark.parametrize(
