@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 import time
 from html import escape
 from importlib.resources import files
 from string import Template
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlsplit
 
 from pydantic import SecretStr
 from starlette.requests import Request
@@ -21,6 +22,7 @@ from bot.texts import Texts
 COOKIE = "kaiwa_console"
 COOKIE_S = 7 * 24 * 3600
 MAX_FORM = 4096
+PAGE = re.compile(r"/[a-z]{0,32}")  # no other site's address, whatever a browser makes of it
 
 
 class SignIn:
@@ -64,7 +66,8 @@ class SignIn:
             refused := self._tried(request, fields.get("token", [""])[0].strip(), language)
         ) is not None:
             return refused
-        return _with_cookie(RedirectResponse("/", 303), request, self._cookie(), COOKIE_S)
+        page = RedirectResponse(_asked_page(request), 303)
+        return _with_cookie(page, request, self._cookie(), COOKIE_S)
 
     def leave(self, request: Request) -> Response:
         """Delete the browser's cookie."""
@@ -107,6 +110,15 @@ class SignIn:
 
     def _signature(self, expires: str) -> str:
         return hmac.new(self._key, expires.encode(), hashlib.sha256).hexdigest()
+
+
+def _asked_page(request: Request) -> str:
+    """The page of ours in whose place the form stood."""
+    try:
+        path = urlsplit(request.headers.get("referer", "")).path
+    except ValueError:
+        path = ""
+    return path if PAGE.fullmatch(path) and path != "/signin" else "/"
 
 
 def _with_cookie(response: Response, request: Request, cookie: str, seconds: int) -> Response:

@@ -64,7 +64,8 @@ class AskAgain:
         asked = asked_in(body)
         if asked is None:
             raise Refused(409, "not_a_request")
-        tools = [one for one in self._services.tools.definitions if one.name in asked.tools]
+        known = self._services.tools
+        tools = [known[name].definition for name in asked.tools if name in known]
         request = Request(asked.system, asked.messages, tools, ToolChoice(server_tools=False))
         event = InboundEvent(Message(new_id("msg"), "user", (), self._traces.clock()))
         limits = self._services.features.limits

@@ -28,12 +28,12 @@ class Asked:
     """A request, as it can be asked again.
 
     Attributes:
-        tools: names of those that were declared.
+        tools: names of those that were declared, in their order.
     """
 
     system: str
     messages: Sequence[Message]
-    tools: frozenset[str]
+    tools: Sequence[str]
 
 
 @dataclass
@@ -93,7 +93,9 @@ def asked_in(body: bytes) -> Asked | None:
             _add(messages, _role(item, part), part)
     if not messages:
         return None
-    return Asked("\n\n".join(filter(None, systems)), messages, frozenset(_names(content)))
+    return Asked(
+        "\n\n".join(filter(None, systems)), messages, tuple(dict.fromkeys(_names(content)))
+    )
 
 
 def _add(messages: list[Message], role: Role, part: Part) -> None:

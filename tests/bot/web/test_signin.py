@@ -89,6 +89,24 @@ async def test_what_the_form_looks_like_is_no_secret(visitor: httpx.AsyncClient)
     assert (await visitor.post("/static/style.css")).status_code == 401
 
 
+@pytest.mark.parametrize(
+    ("form", "page"),
+    [
+        ("http://localhost/inside", "/inside"),
+        ("http://localhost/signin", "/"),
+        ("http://localhost//elsewhere.example/x", "/"),
+        ("http://localhost/\\elsewhere.example", "/"),
+        ("http://[", "/"),
+    ],
+)
+async def test_whoever_signs_in_gets_the_page_that_they_asked_for(
+    visitor: httpx.AsyncClient, form: str, page: str
+) -> None:
+    """One of ours: the form stands in its place."""
+    response = await visitor.post("/signin", data={"token": TOKEN}, headers={"Referer": form})
+    assert (response.status_code, response.headers["location"]) == (303, page)
+
+
 async def test_the_right_token_opens_the_page(visitor: httpx.AsyncClient) -> None:
     """The form leaves a cookie that is not the token, and the page is open from then on."""
     response = await sign_in(visitor, f" {TOKEN}\n")

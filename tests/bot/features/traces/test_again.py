@@ -108,7 +108,7 @@ def test_every_vendors_request_is_read(body: dict[str, Any]) -> None:
     asked = asked_in(json.encode(body))
     assert asked is not None
     assert asked.system == "Be kind."
-    assert asked.tools == {"get_weather"}
+    assert asked.tools == ("get_weather",)
     shape = [(message.role, [type(part) for part in message.parts]) for message in asked.messages]
     assert shape == [
         ("user", [Text]),
@@ -156,7 +156,7 @@ def test_odd_requests_are_read_as_far_as_they_go() -> None:
     result, call, last = asked.messages
     assert (result.text, call.calls[0].arguments) == ("sun", {})
     assert last.results[0].response == {"output": "no JSON"}
-    assert asked.tools == set()
+    assert asked.tools == ()
     alone = asked_in(b'{"instructions": "Be kind.", "input": "Rain?"}')
     assert alone is not None
     assert (alone.system, [one.text for one in alone.messages]) == ("Be kind.", ["Rain?"])
