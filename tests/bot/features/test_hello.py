@@ -9,8 +9,8 @@ from bot.store import Store
 from tests.bot.features.entering import entered
 from tests.bot.harness import HERE, Harness
 
-# Limits count; memory reads what it is to remember.
-EACH_MESSAGE = {"limits", "memory"}
+# Limits count; memory reads what it is to remember; traces note each step.
+EACH_MESSAGE = {"limits", "memory", "traces"}
 
 
 async def test_hello_enters_what_concerns_each_message(store: Store) -> None:

@@ -49,12 +49,15 @@ def test_only_what_is_declared_is_sent(store_url: str) -> None:
 
 
 def test_only_what_comes_from_outside_is_refused_by_a_full_store() -> None:
-    """The first line decides that, before the script changes anything."""
+    """And traces, which nobody waits for. The first line decides that, before the script changes
+    anything."""
     first_lines = {name: read_script(name, DAY_S).text.splitlines()[0] for name in SCRIPT_NAMES}
     assert {name for name, line in first_lines.items() if line == "#!lua"} == {
         "accept",
         "feedback.rate",
         "polls.vote",
+        "traces.note",
+        "traces.words",
     }
     assert {name for name, line in first_lines.items() if line == "#!lua flags=no-writes"} == {
         "due"

@@ -440,8 +440,8 @@ async def test_a_turn_in_time_makes_no_further_request(
         with entered() as folders:
             await here.converse(question(fake))
     assert "late_answers" not in folders
-    # These set small values and the index beside the others, in the same batches.
-    beside = ("transaction", "index")
+    # These set small values, the index and traces beside the others, in the same batches.
+    beside = ("transaction", "index", "traces.note", "traces.words")
     made = [name for name in wire.requests if name in SCRIPT_NAMES and name not in beside]
     assert sorted(made) == sorted(SCRIPTS_OF_A_TURN)
     assert (

@@ -51,6 +51,7 @@ def collector() -> Iterator[OtlpFake]:
 def traced(store: Store, collector: OtlpFake, steps: Iterable[Any], content: str = "") -> Harness:
     """A process with a collector."""
     settings = {
+        "trace_days": 0,
         "otel_exporter_otlp_endpoint": collector.base_url,
         "otel_instrumentation_genai_capture_message_content": content or "NO_CONTENT",
     }
