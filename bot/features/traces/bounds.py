@@ -27,6 +27,7 @@ class Bounds:
         hours = await self._traces.hours()
         if not hours:
             return
+        await self._traces.lengthen_key()
         memory = await self._store.memory.measure()
         most = memory.limit // SHARE or MOST_BYTES
         if memory.ratio >= ENOUGH:

@@ -4,8 +4,8 @@ kaiwa:{05}:traces:2026112718          shares of turns that began in this hour, b
 kaiwa:{05}:traces:sizes               the bytes of each hour, words included
 kaiwa:{05}:traces:key                 the key of the digests
 kaiwa:{07}:words:turn_5d0c            the words of a turn, in the shard of its conversation
-kaiwa:{07}:worded:line:U0b1c          the turns of a conversation that have words
-kaiwa:{07}:traced:line:U0b1c          whether it is private, and when its words were deleted
+kaiwa:{07}:worded:9f86d081884c7d65    the turns of a conversation that have words
+kaiwa:{07}:traced:9f86d081884c7d65    whether it is private, and when its words were deleted
 kaiwa:{11}:prompts:9f86d081884c7d65   a prompt or declarations of requests, by their digest
 kaiwa:{02}:acts:2026-11-27            the record of acts, by turn and call
 """
@@ -16,6 +16,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 import structlog
@@ -34,6 +35,7 @@ KEY_S = 100 * DAY_S  # longer than anything that holds a digest
 PRIVATE_S = 400 * DAY_S  # after the last command
 TURN_BYTES = 1024 * 1024  # of words
 PAGE = 500  # shares read in one request
+FIRST_BYTES = 64 * 1024  # of words, which hold the first message of a turn
 MOST_DELETED = 500  # keys deleted in one request
 BYTES = b"bytes"  # the field of an hour's number
 KEY = shared_key("traces", "key")
@@ -84,6 +86,14 @@ class Traces:
         keeping = [("HSET", key, field, encode(act)), ("EXPIRE", key, ACTS_S)]
         _ = self._scripts.send_later([self._scripts.transaction(keeping)])
 
+    async def keep_acts(self, acts: Iterable[Act]) -> None:
+        """Keep looks at words in the record, before they are shown."""
+        keeping: list[tuple[Any, ...]] = []
+        for act in acts:
+            key, field = acts_key(day_of(act.at)), f"{act.turn} {act.who} {act.at}"
+            keeping += [("HSET", key, field, encode(act)), ("EXPIRE", key, ACTS_S)]
+        await self._scripts.ask_each(keeping)
+
     def read_key_later(self) -> asyncio.Future[list[Any]]:
         """The last of its results is the key of the digests; one is made if there was none."""
         proposed = secrets.token_bytes(32)
@@ -93,6 +103,10 @@ class Traces:
     async def read_key(self) -> bytes:
         """The key of the digests; empty if nothing was traced yet."""
         return bytes(await self._scripts.ask("GET", KEY) or b"")
+
+    async def lengthen_key(self) -> None:
+        """Have the key of the digests kept for as long as they are made."""
+        await self._scripts.ask("EXPIRE", KEY, KEY_S)
 
     async def delete_words(self, conversation: str) -> None:
         """Delete the words of all turns of a conversation; those under way keep none from now
@@ -147,6 +161,11 @@ class Traces:
         """The records of a turn's words; empty where none are kept."""
         return bytes(await self._scripts.ask("GET", words_key(shard, turn)) or b"")
 
+    async def first_words(self, turns: Iterable[tuple[int, str]]) -> list[bytes]:
+        """The beginnings of turns' words, by shard and id; empty where none are kept."""
+        keys = [words_key(shard, turn) for shard, turn in turns]
+        return await self._scripts.ask_each(("GETRANGE", key, 0, FIRST_BYTES) for key in keys)
+
     async def prompts(self, digests: Collection[str]) -> dict[str, bytes]:
         """Those of these prompts that are still kept."""
         keys = [("GET", shared_key("prompts", digest)) for digest in digests]
@@ -156,13 +175,14 @@ class Traces:
     async def acts(self, days: Iterable[str]) -> list[Act]:
         """The record of acts of these days, the oldest first; unreadable ones are left out."""
         stored = await self._scripts.ask_each(("HVALS", acts_key(day)) for day in days)
-        found = []
-        for values in stored:
-            for value in values:
-                try:
-                    found.append(decode_act(value))
-                except UNREADABLE:
-                    log.error("traces.unreadable")
+        found, unreadable = [], 0
+        for value in chain.from_iterable(stored):
+            try:
+                found.append(decode_act(value))
+            except UNREADABLE:
+                unreadable += 1
+        if unreadable:
+            log.error("traces.unreadable", count=unreadable)
         return sorted(found, key=lambda act: act.at)
 
     async def delete_hour(self, hour: int) -> None:
@@ -219,10 +239,12 @@ def _pairs(flat: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
 
 
 def _readable(values: Iterable[bytes]) -> list[Share]:
-    found = []
+    found, unreadable = [], 0
     for value in values:
         try:
             found.append(decode_share(value))
         except UNREADABLE:
-            log.error("traces.unreadable")
+            unreadable += 1
+    if unreadable:
+        log.error("traces.unreadable", count=unreadable)
     return found
