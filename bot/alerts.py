@@ -87,7 +87,7 @@ class Alerts:
         )
         log.error("alert.raised", cause=cause, notice=text)
         try:
-            if await self._post(name, text, platform) and count:
+            if await self.post(name, text, platform) and count:
                 self._store.kv.add_later(_counter(cause), -count, COUNTED_S)
         except StoreUnavailable as error:
             self._sent[1].discard(name)
@@ -102,9 +102,9 @@ class Alerts:
         except StoreUnavailable:
             return 1
 
-    async def _post(self, name: str, text: str, platform: str) -> bool:
-        """Put an alert into the outbox; false if another process has. One that is only logged is
-        none of another process."""
+    async def post(self, name: str, text: str, platform: str = "") -> bool:
+        """Put a text for the operator into the outbox; false if another process has. One that is
+        only logged is none of another process."""
         if self._channel is None or self._platform == platform:
             return True
         # Nobody writes in this conversation, so a notice waits for no turn.

@@ -366,11 +366,7 @@ class Feature:
         self, conversation: str, event: InboundEvent, before: Sequence[Message]
     ) -> InboundEvent:
         """A message that a turn answers, with what the feature adds to it: one that quotes another
-        one, or of a group.
-
-        Args:
-            before: messages of the same turn.
-        """
+        one, or of a group; ``before`` are messages of the same turn."""
         return event
 
     async def configure(self, conversation: str, event: InboundEvent) -> Configuration | None:

@@ -12,6 +12,7 @@ from bot.features.traces.inside import Inside
 from bot.features.traces.recorder import Recorder
 from bot.features.traces.settings import Config
 from bot.features.traces.store import Traces
+from bot.features.traces.weekly import WeeklyReport
 from bot.pipeline.feature import CommandContext, Feature
 from bot.pipeline.services import Services
 from bot.safe_text.glyphs import safe_name
@@ -22,6 +23,7 @@ from bot.transcript import Message
 OPEN = ("console",)  # channels whose words are kept where nothing is set: the operator's own
 HOURS = 24  # for which they are kept then
 BOUND_S = 10
+REPORT_S = 3_600  # between two looks at whether the week's report is due
 
 
 class KeptTraces(Feature):
@@ -36,6 +38,8 @@ class KeptTraces(Feature):
         self.unrecorded = tuple(self.commands)
         self.routes = Inside(services, config, self._traces, self._hours).routes()
         self.every = {BOUND_S: Bounds(services.store, self._traces).keep}
+        if config.weekly_report:
+            self.every[REPORT_S] = WeeklyReport(services, self._traces).send
 
     def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Have the key of the digests read with the first request."""

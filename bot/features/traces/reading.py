@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from binascii import b2a_base64
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -18,6 +19,7 @@ from bot.transcript import UNREADABLE, Usage
 FAILED = "failed"
 UNDER_WAY_MS = 600_000  # a turn without an outcome is under way for so long at most
 MOST_TURNS = 500  # of a list
+MOST_READ = 50  # turns whose first words are read in one request
 AFTERWARDS = ("delivery", "rating")  # kinds of facts that come after the commit, too
 
 
@@ -100,6 +102,20 @@ class TracedTurn:
         last = self.shares[-1]
         worked = [fact.at for fact in last.facts if fact.kind not in AFTERWARDS]
         return last.at + max(last.ms, *worked, 0) - self.at
+
+    @property
+    def ended(self) -> str:
+        """How it ended, in a word; ``open`` for one that is under way or was never ended."""
+        return self.outcome or "open"
+
+    @property
+    def asks_model(self) -> bool:
+        return any(fact.kind == "request" for _, _, fact in self.facts)
+
+    @property
+    def has_events(self) -> bool:
+        """Whether it answers people; else it is something that was sent without a turn."""
+        return any(fact.kind == "event" for _, _, fact in self.facts)
 
     @property
     def has_words(self) -> bool:
@@ -249,6 +265,19 @@ async def read_words(traces: Traces, turn: TracedTurn) -> TurnWords:
     for words in found.values():
         digests.update(data.decode() for kind, data in words.pieces if kind == "shared")
     return TurnWords(found, await traces.prompts(sorted(digests)), damaged)
+
+
+async def read_first_words(traces: Traces, turns: Sequence[TracedTurn]) -> dict[str, Words]:
+    """The words of the first step, by turn: of turns of which they are kept."""
+    found = {}
+    for start in range(0, len(turns), MOST_READ):
+        some = turns[start : start + MOST_READ]
+        stored = await traces.first_words((turn.first.shard, turn.id) for turn in some)
+        for turn, records in zip(some, stored, strict=True):
+            with suppress(*UNREADABLE, ValueError, zlib.error):  # none, or damaged
+                if records:
+                    found[turn.id] = next(unpack_words(records))
+    return found
 
 
 def join_pieces(pieces: Iterable[Piece], prompt: Callable[[str], bytes | None]) -> bytes | None:

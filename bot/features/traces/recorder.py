@@ -302,6 +302,8 @@ class Recorder:
         share.resumed = share.resumed or step.is_resumed
 
     def _share_failed(self, share: OpenShare, step: ShareFailed) -> None:
+        if step.outcome == "given_up":
+            share.outcome = "failed"
         fact = Fact("failure", self._at(share), outcome=step.outcome)
         self._add(share, fact, self._words(share, text=step.cause))
 

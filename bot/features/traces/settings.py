@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
-from bot.settings import NO_SECRET, FeatureConfig, ModelNames, OwnSecret
+from bot.errors import SettingsError
+from bot.settings import NO_SECRET, FeatureConfig, ModelNames, OwnSecret, Settings
+
+DAYS = 7  # of a weekly report
 
 
 class Config(FeatureConfig):
@@ -14,11 +19,24 @@ class Config(FeatureConfig):
         trace_days: how long facts are kept; 0: nothing is traced.
         trace_words_hours: how long words are kept, 0: not at all. None: for a day where neither
             LINE nor Slack is on, else not at all.
+        weekly_report: ALERT_TO gets what ``kaiwa report`` counts, on Mondays.
         inside_token: who has it may read words on the page ``/inside``.
     """
 
     trace_days: int = Field(default=7, ge=0, le=90)
     trace_words_hours: int | None = Field(default=None, ge=0, le=720)
+    weekly_report: bool = False
     inside_token: OwnSecret = NO_SECRET
     fallback_models: ModelNames = ()
     reviewers: ModelNames = ()
+
+    def check(self, settings: Settings, ways_in: Sequence[str]) -> None:
+        """Refuse a report that nobody would get, or that would have nothing to say."""
+        if not self.weekly_report:
+            return
+        if not settings.alert_to:
+            fix = "it is sent to ALERT_TO, which is not set; set that, or leave this at 0"
+            raise SettingsError("WEEKLY_REPORT", fix)
+        if self.trace_days < DAYS:
+            fix = f"it needs facts of {DAYS} days: set TRACE_DAYS={DAYS}, or leave this at 0"
+            raise SettingsError("WEEKLY_REPORT", fix)
