@@ -10,7 +10,8 @@ import sysconfig
 from pathlib import Path
 
 COMMAND = re.compile(
-    r"(?<![\w/-])kaiwa(?= (?:run|worker|chat|mcp|tools|outbox|usage|feedback|eval|doctor)\b)"
+    r"(?<![\w/-])kaiwa(?= (?:run|worker|chat|mcp|tools|outbox|usage|feedback|trace|conversations"
+    r"|gaps|acts|report|eval|doctor)\b)"
 )
 
 

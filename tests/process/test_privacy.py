@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from bot.features.traces.records import unpack_words
 from bot.store.embedded import ValkeyServer
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import GeminiFake
@@ -28,7 +29,7 @@ OTHER = "U" + "2" * 32
 LEAVER = "U" + "3" * 32
 SLACK_OTHER = "U00000002"
 MINUTE_S = 60
-FILES = {"APPROVAL_MODE": "auto_approve", "AUTO_APPROVE_ANYWAY": "1"}
+FILES = {"APPROVAL_MODE": "auto_approve", "AUTO_APPROVE_ANYWAY": "1", "TRACE_WORDS_HOURS": "24"}
 
 
 class Talk:
@@ -128,7 +129,11 @@ async def until_forgotten(folder: Path, needles: Sequence[str]) -> None:
 
 
 async def value_of(redis: Redis, key: bytes) -> Any:
-    """A key's value, whatever its type; Redis may compress what it dumps."""
+    """A key's value, whatever its type; Redis may compress what it dumps, and words of traces
+    are."""
+    if b":words:" in key:
+        words: Any = await redis.get(key)
+        return list(unpack_words(words or b""))
     match await redis.type(key):
         case b"string":
             return await redis.get(key)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.json import encode
 
@@ -23,6 +23,22 @@ UNSEEN_IN_JSON = re.compile(
     "[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
+
+
+class Look(NamedTuple):
+    """A turn as somebody looks at it."""
+
+    turn: TracedTurn
+    words: TurnWords
+    zone: tzinfo
+    now_ms: int
+
+
+class Turns(NamedTuple):
+    """The newest turns of a conversation."""
+
+    turns: list[TracedTurn]
+    zone: tzinfo
 
 
 def visible(text: str) -> str:

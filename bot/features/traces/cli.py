@@ -42,6 +42,7 @@ def trace(
 ) -> None:
     """Show what a turn did, step by step, or the newest turns of a conversation."""
     from bot.features.traces import lists, looking
+    from bot.features.traces.as_text import Look
 
     if as_json and raw:
         raise BadInput("--json prints, and --raw writes a file: choose one of them")
@@ -50,7 +51,7 @@ def trace(
         return await looking.look(settings, store, which)
 
     found = context.obj(read)
-    if isinstance(found, looking.Look):
+    if isinstance(found, Look):
         lists.print_turn(found, as_json=as_json, raw=raw)
     elif raw:
         raise BadInput("--raw needs a turn: name one of the conversation's, turn_…")

@@ -39,7 +39,7 @@ class KeptTraces(Feature):
         self.routes = Inside(services, config, self._traces, self._hours).routes()
         self.every = {BOUND_S: Bounds(services.store, self._traces).keep}
         if config.weekly_report:
-            self.every[REPORT_S] = WeeklyReport(services, self._traces).send
+            self.every[REPORT_S] = WeeklyReport(services, self._traces, services.store.clock).send
 
     def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
         """Have the key of the digests read with the first request."""

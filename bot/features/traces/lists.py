@@ -9,6 +9,8 @@ from pathlib import Path
 
 from bot.errors import BadInput
 from bot.features.traces.as_text import (
+    Look,
+    Turns,
     clock_time,
     json_text,
     money,
@@ -18,7 +20,6 @@ from bot.features.traces.as_text import (
     waterfall,
 )
 from bot.features.traces.export import as_object, write_raw
-from bot.features.traces.looking import Look, Turns
 from bot.features.traces.reading import TurnWords
 from bot.features.traces.records import Act
 from bot.features.traces.summaries import Conversation, Gap, Report

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 from bot.clock import DAY_S
 from bot.errors import BadInput
 from bot.features.traces import summaries
+from bot.features.traces.as_text import Look, Turns
 from bot.features.traces.reading import (
     TracedTurn,
-    TurnWords,
     Wanted,
     find_last,
     find_turn,
@@ -27,27 +27,11 @@ from bot.store import Store
 
 TERMINAL = "terminal"
 LAST = "last"
-TURN = re.compile(r"[\w-]{1,100}")  # of what is sent without a turn it is the delivery's
+TURN = re.compile(r"[\w-]{1,100}")  # of what is sent without a turn it is a digest
 DIGEST = re.compile(rf"[0-9a-f]{{{2 * PERSON_BYTES}}}")
 PERIOD = re.compile(r"(\d{1,4})([mhd])")
 UNIT_S = {"m": 60, "h": 3_600, "d": DAY_S}
 MOST_OF_ONE = 50  # turns of a conversation
-
-
-class Look(NamedTuple):
-    """A turn as somebody looks at it."""
-
-    turn: TracedTurn
-    words: TurnWords
-    zone: tzinfo
-    now_ms: int
-
-
-class Turns(NamedTuple):
-    """The newest turns of a conversation."""
-
-    turns: list[TracedTurn]
-    zone: tzinfo
 
 
 class Asked(NamedTuple):
@@ -68,9 +52,13 @@ async def look(settings: Settings, store: Store, which: str) -> Look | Turns:
         BadInput: nothing is kept of it.
     """
     traces, zone = open_traces(settings, store), ZoneInfo(settings.timezone)
-    if DIGEST.fullmatch(which) or not TURN.fullmatch(which):
+    turn = None
+    if which == LAST:
+        turn = await find_last(traces)
+    elif TURN.fullmatch(which):
+        turn = await find_turn(traces, which)
+    if turn is None and (DIGEST.fullmatch(which) or not TURN.fullmatch(which)):
         return Turns(await _turns_of(traces, which), zone)
-    turn = await (find_last(traces) if which == LAST else find_turn(traces, which))
     if turn is None:
         what = "no turn" if which == LAST else f"nothing of {which}"
         raise BadInput(f"{what} is kept: facts last for TRACE_DAYS; see kaiwa conversations")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -63,6 +64,8 @@ SHORTEST_PROMPT = 512  # bytes of a part of a request that is kept once, for all
 PROMPTS = 8  # such parts that a process remembers
 # Parts of a request that are people's words, by vendor.
 PEOPLES = ("contents", "messages", "input", "prompt")
+# Ids that Kaiwa makes; others, as of a press, may hold those of a platform.
+OWN = re.compile(r"turn_[0-9a-f]{1,32}|[a-z]+_[0-9a-f]{32}")
 CHANGES = ("edited", "unsent")
 _members = Decoder(dict[str, Raw]).decode
 
@@ -345,8 +348,8 @@ class Recorder:
             self._touch(share)
             return
         if share.records:
-            records, hours = bytes(share.records), self._hours()
-            self._traces.add_words_later(share.conversation, share.turn, share.at, records, hours)
+            turn, records, hours = self._id(share.turn), bytes(share.records), self._hours()
+            self._traces.add_words_later(share.conversation, turn, share.at, records, hours)
             share.records.clear()
         for at, ended in share.acts:
             self._traces.keep_act_later(self._act(share, at, ended), ended.call.id)
@@ -363,9 +366,11 @@ class Recorder:
         for fact in share.facts:
             if fact.person:
                 fact = replace(fact, person=self._person(share, fact.person))
+            if fact.kind == "delivery":
+                fact = replace(fact, id=self._id(fact.id))
             facts.append(fact)
         return Share(
-            share.turn,
+            self._id(share.turn),
             share.share,
             share.at,
             channel_of(share.conversation),
@@ -391,7 +396,7 @@ class Recorder:
         arguments = keyed(self._key, encode(ended.made.arguments).decode())
         outcome = "rejected" if result.is_rejected else "error" if result.is_error else "ok"
         who = self._person(share, share.person)
-        return Act(at, share.turn, who, call.name, arguments, decided, by, outcome)
+        return Act(at, self._id(share.turn), who, call.name, arguments, decided, by, outcome)
 
     def _person(self, share: OpenShare, author: str) -> str:
         return self._digest(share, person_of(share.conversation, author)) if author else ""
@@ -401,6 +406,10 @@ class Recorder:
         if text not in share.digests:
             share.digests[text] = keyed(self._key, text)
         return share.digests[text]
+
+    def _id(self, name: str) -> str:
+        """An id as it is kept."""
+        return name if OWN.fullmatch(name) else keyed(self._traces.key, name)
 
     def _pieces(self, body: tuple[bytes, ...]) -> tuple[Piece, ...]:
         """The pieces of a request's body as they are kept."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 
 from bot.clock import DAY_S
@@ -16,15 +16,20 @@ KEPT_S = 8 * DAY_S
 
 
 class WeeklyReport:
-    """Sends the report once in a week, from Monday at nine on."""
+    """Sends the report once in a week, from Monday at nine on.
 
-    def __init__(self, services: Services, traces: Traces) -> None:
+    Args:
+        clock: milliseconds since the epoch.
+    """
+
+    def __init__(self, services: Services, traces: Traces, clock: Callable[[], int]) -> None:
         self._services = services
         self._traces = traces
+        self._clock = clock
 
     async def send(self) -> None:
         """Send it, unless that was done this week."""
-        services, now = self._services, self._traces.clock()
+        services, now = self._services, self._clock()
         year, week, _ = date.fromisoformat(services.days.of(now - NINE_MS)).isocalendar()
         name = f"weekly_report_{year}_{week:02}"
         if await services.store.kv.get(name) is None:
