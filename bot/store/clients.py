@@ -9,8 +9,8 @@ own ``shared.lua``, and the rest of the file. The keys of a conversation have th
 kinds.
 
 A full store refuses a script without the flag ``allow-oom``, before it changes anything. Only what
-brings in something from outside lacks the flag: a message, a vote, a rating. A turn under way is
-finished, with the little that its tools store.
+brings in something from outside lacks the flag: a message, a vote, a rating; and traces. A turn
+under way is finished, with the little that its tools store.
 """
 
 from __future__ import annotations

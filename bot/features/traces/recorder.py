@@ -65,7 +65,7 @@ PROMPTS = 8  # such parts that a process remembers
 # Parts of a request that are people's words, by vendor.
 PEOPLES = ("contents", "messages", "input", "prompt")
 # Ids that Kaiwa makes; others, as of a press, may hold those of a platform.
-OWN = re.compile(r"turn_[0-9a-f]{1,32}|[a-z]+_[0-9a-f]{32}")
+OWN = re.compile(r"(turn|reply|notice|question)_[0-9a-f]{1,32}(_\d{1,3}|_back|_settled)?")
 CHANGES = ("edited", "unsent")
 _members = Decoder(dict[str, Raw]).decode
 
