@@ -43,7 +43,7 @@ def asked(gemini: GeminiFake) -> list[bytes]:
 async def requests_kept(folder: Path) -> int:
     """How many requests to a model the facts have."""
     async with Redis.from_url(ValkeyServer((folder / "data").resolve()).url) as redis:
-        keys = await redis.keys("kaiwa:*:traces:2*")
+        keys = await redis.keys("kaiwa:*:traces:[0-9]*")
         shares: list[Any] = [await redis.hvals(key) for key in keys]
     return repr(shares).count('"kind":"request"')
 
