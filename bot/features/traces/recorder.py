@@ -409,7 +409,7 @@ class Recorder:
 
     def _id(self, name: str) -> str:
         """An id as it is kept."""
-        return name if OWN.fullmatch(name) else keyed(self._traces.key, name)
+        return name if OWN.fullmatch(name) else keyed(self._key, name)
 
     def _pieces(self, body: tuple[bytes, ...]) -> tuple[Piece, ...]:
         """The pieces of a request's body as they are kept."""

@@ -1,7 +1,6 @@
 """Traces in the store.
 
-kaiwa:{05}:traces:2026112718          shares of turns that began in this hour, by turn and share
-kaiwa:{05}:traces:sizes               the bytes of each hour, words included
+kaiwa:{05}:traces:498704              shares of turns that began in this hour, and its bytes
 kaiwa:{05}:traces:key                 the key of the digests
 kaiwa:{07}:words:turn_5d0c            the words of a turn, in the shard of its conversation
 kaiwa:{07}:worded:9f86d081884c7d65    the turns of a conversation that have words

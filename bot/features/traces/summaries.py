@@ -171,10 +171,10 @@ def _lacks(turn: TracedTurn) -> Iterator[tuple[str, str]]:
         if fact.kind == "call" and fact.outcome == "error":
             found["tool", fact.name] = None
         elif fact.kind == "event" and fact.outcome == "refused":
-            found["limit", fact.kind] = None
+            found["limit", "refused"] = None
         elif fact.kind == "delivery" and fact.outcome == "refused":
             found["delivery", fact.outcome] = None
-        elif fact.kind == "failure" and not fact.next:
+        elif fact.kind == "failure" and not fact.next and turn.outcome == FAILED:
             found["turn", fact.outcome] = None
     yield from found
     if turn.outcome == FAILED and not any(kind == "turn" for kind, _ in found):
