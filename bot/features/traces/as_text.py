@@ -109,7 +109,8 @@ def _head(turn: TracedTurn, kept: TurnWords, zone: tzinfo, now_ms: int) -> Itera
     if kept.conversation:
         whose += f" ({visible(kept.conversation)})"
     yield f"{visible(first.channel)}  {whose}  place {first.place}  person {first.person or '-'}"
-    yield f"{tokens:,} tokens, {cached:,} of them cached, about {money(turn.usd)} USD"
+    cost = "without a known price" if turn.usd is None else f"about {money(turn.usd)} USD"
+    yield f"{tokens:,} tokens, {cached:,} of them cached, {cost}"
     if wrong := mark_of(turn):
         yield f"! {wrong}"
 
@@ -146,7 +147,8 @@ def _words_of(fact: Fact) -> Iterator[str]:
     yield f"{fact.size:,} bytes" if fact.size else ""
     if fact.usage:
         yield f"{fact.usage.total:,} tokens ({fact.usage.cached:,} cached)"
-        yield f"{money(usd_of({fact.name: fact.usage}))} USD"
+        usd = usd_of({fact.name: fact.usage})
+        yield "" if usd is None else f"{money(usd)} USD"
     yield f"risk {fact.risk}" if fact.risk else ""
     if fact.kind == "failure":
         wait = f" in {_seconds(fact.wait_ms)}" if fact.wait_ms else ""

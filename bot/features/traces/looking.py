@@ -28,6 +28,7 @@ from bot.store import Store
 TERMINAL = "terminal"
 LAST = "last"
 TURN = re.compile(r"[\w-]{1,100}")  # of what is sent without a turn it is a digest
+OF_DELIVERY = re.compile(r"(?<=^turn_[0-9a-f]{32})_(\d{1,3}|back)$")  # behind its turn's id
 DIGEST = re.compile(rf"[0-9a-f]{{{2 * PERSON_BYTES}}}")
 PERIOD = re.compile(r"(\d{1,4})([mhd])")
 UNIT_S = {"m": 60, "h": 3_600, "d": DAY_S}
@@ -52,7 +53,7 @@ async def look(settings: Settings, store: Store, which: str) -> Look | Turns:
         BadInput: nothing is kept of it.
     """
     traces, zone = open_traces(settings, store), ZoneInfo(settings.timezone)
-    turn = None
+    turn, which = None, OF_DELIVERY.sub("", which)
     if which == LAST:
         turn = await find_last(traces)
     elif TURN.fullmatch(which):

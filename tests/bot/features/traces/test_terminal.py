@@ -90,7 +90,8 @@ def test_a_turn_is_a_waterfall_with_words(call: Call) -> None:
     assert 'result {"heard":{"what":"kite"}}' in out
     assert "> It flies." in out
     assert not set("\x1b\u202e") & set(out)
-    assert call("trace", turn)[1] == out
+    for name in (turn, f"{turn}_1"):  # as in the log of a delivery
+        assert call("trace", name)[1] == out
 
 
 def test_json_has_all_facts_and_words(call: Call) -> None:
