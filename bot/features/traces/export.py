@@ -83,6 +83,7 @@ def write_raw(path: Path, turn: TracedTurn, kept: TurnWords) -> tuple[int, int]:
             for name, body in bodies:
                 if body is not None:
                     entry = zipfile.ZipInfo(name, OLDEST)
+                    entry.external_attr = 0o600 << 16
                     archive.writestr(entry, body, zipfile.ZIP_DEFLATED)
     except FileExistsError:
         raise BadInput(f"{str(path)!r} exists: name a new file for --raw") from None

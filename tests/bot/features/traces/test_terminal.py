@@ -120,6 +120,7 @@ def test_raw_is_a_new_file_for_its_owner(call: Call, tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with zipfile.ZipFile(path) as archive:
         names = archive.namelist()
+        assert {one.external_attr >> 16 for one in archive.infolist()} == {0o600}
         assert b"hello" in archive.read(names[0])
     assert [name.split("-")[1] for name in names] == ["request", "response"]
     code, _, err = call("trace", "last", "--raw", str(path))
