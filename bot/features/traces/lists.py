@@ -58,7 +58,7 @@ def print_turns(found: Turns, *, as_json: bool) -> None:
         print(json_text([as_object(turn, TurnWords()) for turn in found.turns]))
         return
     head = ("turn", "when", "outcome", "took", "tools", "USD", "what went wrong")
-    print_table(head, turn_rows(found.turns, found.zone), elastic=3)
+    print_table(head, turn_rows(found.turns, found.zone), elastic=len(head) - 1)
 
 
 def print_conversations(found: Sequence[Conversation], zone: tzinfo, *, as_json: bool) -> None:
@@ -72,10 +72,10 @@ def print_conversations(found: Sequence[Conversation], zone: tzinfo, *, as_json:
         tools = visible(" ".join(one.tools)) or "-"
         name = on_one_line(one.id) or f"{visible(one.channel)}:…"
         when = clock_time(one.last_at, zone)
-        rows.append((one.conversation, when, *numbers, one.last_turn, name, tools))
-    head = ("conversation", "last", "turns", "failed", "good/bad", "USD", "newest turn")
+        rows.append((one.last_turn, one.conversation, when, *numbers, name, tools))
+    head = ("newest turn", "conversation", "last", "turns", "failed", "good/bad", "USD")
     if rows:
-        print_table((*head, "id", "tools"), rows, elastic=2)
+        print_table((*head, "id", "tools"), rows, elastic=len(head))
     print(f"{len(rows)} conversations; kaiwa trace shows one, or a turn", file=sys.stderr)
 
 
@@ -92,10 +92,10 @@ def print_gaps(found: Sequence[Gap], *, as_json: bool) -> None:
     for key, those in groups.items():
         question = next((gap.question for gap in those if gap.question), "")
         names = [visible(name) for name in key]
-        rows.append((*names, str(len(those)), those[0].turn, on_one_line(question) or "-"))
-    head = ("week", "channel", "place", "kind", "what", "how often", "newest turn", "question")
+        rows.append((those[0].turn, *names, str(len(those)), on_one_line(question) or "-"))
+    head = ("newest turn", "week", "channel", "place", "kind", "what", "how often", "question")
     if rows:
-        print_table(head, rows)
+        print_table(head, rows, elastic=len(head) - 1)
     print(f"{len(found)} gaps", file=sys.stderr)
 
 
@@ -108,11 +108,11 @@ def print_acts(found: Sequence[Act], zone: tzinfo, *, as_json: bool) -> None:
     for act in found:
         decided = f"{act.decided} by {act.by or 'rules'}" if act.decided else "-"
         what = visible(act.what)
-        rows.append(
-            (clock_time(act.at, zone), act.who or "-", what, decided, act.outcome or "-", act.turn)
-        )
+        when, who = clock_time(act.at, zone), act.who or "-"
+        rows.append((act.turn, when, who, what, decided, act.outcome or "-"))
     if rows:
-        print_table(("when", "who", "what", "decided", "outcome", "turn"), rows)
+        head = ("turn", "when", "who", "what", "decided", "outcome")
+        print_table(head, rows, elastic=len(head) - 1)
     print(f"{len(rows)} acts", file=sys.stderr)
 
 

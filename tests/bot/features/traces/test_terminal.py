@@ -138,7 +138,7 @@ def test_whoever_looks_at_words_is_in_the_record_of_acts(call: Call) -> None:
     assert (launched["decided"], launched["outcome"]) == ("approved", "ok")
     code, out, err = call("acts")
     assert (code, err) == (0, "2 acts\n")
-    assert [line.split("\t")[2] for line in out.splitlines()] == ["words", "launch"]
+    assert [line.split("\t")[3] for line in out.splitlines()] == ["words", "launch"]
 
 
 def test_without_words_facts_are_shown_and_raw_is_refused(call: Call, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_conversations_are_found_by_what_their_turns_were(call: Call, redis_of: 
         assert len(json.loads(call("conversations", "--place", place, "--json")[1])) == 1
     code, out, err = call("conversations")
     assert (code, err) == (0, "1 conversations; kaiwa trace shows one, or a turn\n")
-    assert out.split("\t")[0] == found["conversation"]
+    assert out.split("\t")[:2] == [turn, found["conversation"]]
     for which in (HERE, found["conversation"]):
         _, out, _ = call("trace", which)
         assert [line.split("\t")[2] for line in out.splitlines()] == ["failed", "answered"]
