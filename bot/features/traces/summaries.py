@@ -156,9 +156,9 @@ def _gaps(turns: Sequence[TracedTurn], words: Mapping[str, Words]) -> list[Gap]:
     for turn in turns:
         question = words[turn.id].text if turn.id in words else ""
         year, week, _ = datetime.fromtimestamp(turn.at / 1000, UTC).isocalendar()
-        where = f"{year}-W{week:02}", turn.first.channel, turn.first.place
+        name, channel, place = f"{year}-W{week:02}", turn.first.channel, turn.first.place
         for kind, what in _lacks(turn):
-            found.append(Gap(turn.at, *where, kind, what, turn.id, question))
+            found.append(Gap(turn.at, name, channel, place, kind, what, turn.id, question))
     return found
 
 
