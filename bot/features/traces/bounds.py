@@ -32,9 +32,16 @@ class Bounds:
         most = memory.limit // SHARE or MOST_BYTES
         if memory.ratio >= ENOUGH:
             most = min(most, sum(hours.values()) // 2)
-        size = 0
+        left = most
         for hour, bytes_of in hours.items():
-            size += bytes_of
-            if size > most:
-                await self._traces.delete_hour(hour)
-                log.info("traces.hour_deleted", hour=hour, bytes=bytes_of)
+            if bytes_of > left:
+                await self._make_room(hour, bytes_of, left)
+            left = max(left - bytes_of, 0)
+
+    async def _make_room(self, hour: int, bytes_of: int, left: int) -> None:
+        """Delete the oldest of an hour, down to so many bytes."""
+        if left:
+            await self._traces.trim_hour(hour, bytes_of - left)
+        else:
+            await self._traces.delete_hour(hour)
+        log.info("traces.deleted", hour=hour, bytes=bytes_of - left)

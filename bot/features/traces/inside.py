@@ -199,11 +199,12 @@ class Inside:
         now = self._traces.clock()
         first = turn.first
         steps = turn_steps(turn, now)
-        ends = [step["began"] + step["ms"] for step in steps]
+        ends = [1, turn.ms]
+        ends += [step["began"] + step["ms"] for step in steps]
         shown = {
             "version": first.version,
             "shares": len(turn.shares),
-            "whole": max(turn.ms, *ends, 1),  # what the bars are measured by
+            "whole": max(ends),  # what the bars are measured by
             "steps": steps,
         }
         return _json(turn_row(turn, now) | shown)

@@ -17,6 +17,7 @@ from bot.prices import cost, load_prices
 from bot.transcript import UNREADABLE, Usage
 
 FAILED = "failed"
+DAMAGED = (*UNREADABLE, ValueError, zlib.error)  # what records that cannot be read raise
 UNDER_WAY_MS = 600_000  # a turn without an outcome is under way for so long at most
 MOST_TURNS = 500  # of a list
 MOST_READ = 50  # turns whose first words are read in one request
@@ -100,8 +101,9 @@ class TracedTurn:
     def ms(self) -> int:
         """From its start to its commit; of one under way until its last fact."""
         last = self.shares[-1]
-        worked = [fact.at for fact in last.facts if fact.kind not in AFTERWARDS]
-        return last.at + max(last.ms, *worked, 0) - self.at
+        worked = [last.ms]
+        worked += [fact.at for fact in last.facts if fact.kind not in AFTERWARDS]
+        return last.at + max(worked) - self.at
 
     @property
     def ended(self) -> str:
@@ -259,7 +261,7 @@ async def read_words(traces: Traces, turn: TracedTurn) -> TurnWords:
     try:
         for words in unpack_words(stored):
             found[words.share, words.number] = words
-    except (*UNREADABLE, ValueError, zlib.error):
+    except DAMAGED:
         damaged = True
     digests = set[str]()
     for words in found.values():
@@ -274,7 +276,7 @@ async def read_first_words(traces: Traces, turns: Sequence[TracedTurn]) -> dict[
         some = turns[start : start + MOST_READ]
         stored = await traces.first_words((turn.first.shard, turn.id) for turn in some)
         for turn, records in zip(some, stored, strict=True):
-            with suppress(*UNREADABLE, ValueError, zlib.error):  # none, or damaged
+            with suppress(*DAMAGED):  # none, or damaged
                 if records:
                     found[turn.id] = next(unpack_words(records))
     return found

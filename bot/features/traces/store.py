@@ -151,11 +151,6 @@ class Traces:
             if int(cursor) == 0:
                 return
 
-    async def share(self, hour: int, fields: Collection[str]) -> list[Share]:
-        """These shares of an hour, as far as they are there."""
-        stored = await self._scripts.ask("HMGET", shares_key(hour), *fields)
-        return _readable(filter(None, stored))
-
     async def words(self, shard: int, turn: str) -> bytes:
         """The records of a turn's words; empty where none are kept."""
         return bytes(await self._scripts.ask("GET", words_key(shard, turn)) or b"")
@@ -189,6 +184,24 @@ class Traces:
         async for shares in self.shares(hour):
             await self._delete(words_key(one.shard, one.turn) for one in shares if one.words)
         await self._scripts.ask("DEL", shares_key(hour))
+
+    async def trim_hour(self, hour: int, bytes_of: int) -> None:
+        """Delete the oldest facts and words of an hour, so many bytes."""
+        shares = [share async for some in self.shares(hour) for share in some]
+        fields, words, freed = list[str](), list[str](), 0
+        for share in sorted(shares, key=lambda one: one.at):
+            if freed >= bytes_of:
+                break
+            freed += share.words + len(encode(share))
+            fields.append(f"{share.turn} {share.share}")
+            if share.words:
+                words.append(words_key(share.shard, share.turn))
+        await self._delete(words)
+        key = shares_key(hour)
+        for start in range(0, len(fields), MOST_DELETED):
+            command: list[str] = ["HDEL", key]
+            await self._scripts.ask(*command + fields[start : start + MOST_DELETED])
+        await self._scripts.ask("HINCRBY", key, BYTES, -freed)
 
     async def _delete(self, keys: Iterable[str]) -> None:
         names = sorted(set(keys))
