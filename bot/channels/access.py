@@ -102,6 +102,9 @@ class Access:
             except DeliverLater as later:
                 cause, detail, wait_s = "platform_away", str(later), max(again_s, later.after)
                 again_s = min(again_s * 2, LONGEST_S)
+            except Exception as error:  # whatever it is, the platform is asked again
+                log.exception("platform.not_asked", channel=name)
+                cause, detail, wait_s = "platform_away", type(error).__name__, LONGEST_S
             else:
                 if self.missing.pop(name, ""):
                     log.info("platform.back", channel=name)

@@ -12,6 +12,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import structlog
 from starlette.routing import BaseRoute
 
 from bot.agent.loop import Agent
@@ -40,6 +41,8 @@ from bot.texts import Texts, language_for
 from bot.transcript import Message, channel_of
 from toolset.stores import FindStore
 from toolset.tool_map import ToolMap
+
+log = structlog.stdlib.get_logger(__name__)
 
 # Tells this process's worker of a conversation that is due, and the id of the person who waits for
 # an answer; empty if nobody does.
@@ -185,9 +188,12 @@ class Features:
             OBSERVER.set(partial(self.observe, conversation, turn_id))
 
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
-        """Have features observe one step."""
+        """Have features observe one step; the turn goes on whatever they do."""
         for observer in self.hooks(Feature.observe):
-            observer(conversation, turn_id, step)
+            try:
+                observer(conversation, turn_id, step)
+            except Exception:
+                log.exception("observer.failed", step=type(step).__name__)
 
     @contextmanager
     def observing(self, conversation: str, turn: JournalledTurn) -> Iterator[None]:

@@ -33,6 +33,8 @@ RATE_LIMITED = ("ratelimited", "rate_limited")
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
 JSON = {"Content-Type": "application/json; charset=utf-8"}
 TOKEN_ERRORS = ("invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive")
+# The same, and a token of another kind or without a scope.
+REFUSES_TOKEN = (*TOKEN_ERRORS, "not_allowed_token_type", "missing_scope", "no_permission")
 TRANSIENT_ERRORS = (
     "fatal_error",
     "internal_error",
@@ -156,11 +158,11 @@ class Client:
             DeliverLater: the same call may succeed later.
         """
         response = await self.post(method)
-        if response.retry_after or response.error in TRANSIENT_ERRORS:
-            raise DeliverLater(f"{method}: {response.error}", response.retry_after or AWAY_S)
-        if not response.ok:
+        if response.error in REFUSES_TOKEN:
             refusal = f"{variable}: Slack refuses it ({response.error})"
             raise TokenRefused(f"{refusal}; {fix}, then run kaiwa doctor")
+        if not response.ok:
+            raise DeliverLater(f"{method}: {response.error}", response.retry_after or AWAY_S)
         return response
 
     async def respond(self, url: str, **message: object) -> bool:

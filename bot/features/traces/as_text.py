@@ -12,6 +12,7 @@ from msgspec.json import encode
 
 from bot.features.traces.reading import TracedTurn, TurnWords, usd_of
 from bot.features.traces.records import Fact, Share, Words
+from bot.features.traces.shown import is_lost
 from bot.safe_text.glyphs import invisible
 
 MOST_SHOWN = 2_000  # characters of a text
@@ -124,10 +125,9 @@ def _share_line(before: Share, share: Share, zone: tzinfo) -> Iterator[str]:
 
 
 def _is_unrecorded(turn: TracedTurn, share: Share, number: int, now_ms: int) -> bool:
-    """Whether a request is the last that a process has done, which is gone."""
-    if number < len(share.facts) - 1 or share.facts[number].kind != "request" or share.outcome:
-        return False
-    return share is not turn.shares[-1] or not turn.is_under_way(now_ms)
+    """Whether a request has no answer, as the process that sent it is gone."""
+    is_request = share.facts[number].kind == "request"
+    return is_request and is_lost(share.facts, number) and not turn.is_under_way(now_ms)
 
 
 def _step(turn: TracedTurn, share: Share, fact: Fact) -> str:

@@ -11,7 +11,7 @@ from bot.features.traces.bounds import Bounds
 from bot.features.traces.inside import Inside
 from bot.features.traces.recorder import Recorder
 from bot.features.traces.settings import Config
-from bot.features.traces.store import Traces
+from bot.features.traces.store import KIND, Traces
 from bot.features.traces.weekly import WeeklyReport
 from bot.pipeline.feature import CommandContext, Feature
 from bot.pipeline.services import Services
@@ -26,27 +26,15 @@ BOUND_S = 10
 REPORT_S = 3_600  # between two looks at whether the week's report is due
 
 
-class KeptTraces(Feature):
-    """The feature (``bot.pipeline.feature.Feature``)."""
+class Deletions(Feature):
+    """What deletes words; it is there also where nothing is traced any more."""
 
     def __init__(self, services: Services, config: Config) -> None:
         self._services = services
-        self._config = config
-        self._traces = Traces(services.store, config.trace_days)
-        self._recorder = Recorder(self._traces, self._hours, services.place, version("kaiwa"))
+        self._traces = Traces(services.store, max(config.trace_days, 1))
         self.commands = {"private_on": self._private_on, "private_off": self._private_off}
         self.unrecorded = tuple(self.commands)
-        self.routes = Inside(services, config, self._traces, self._hours).routes()
-        self.every = {BOUND_S: Bounds(services.store, self._traces).keep}
-        if config.weekly_report:
-            self.every[REPORT_S] = WeeklyReport(services, self._traces, services.store.clock).send
-
-    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
-        """Have the key of the digests read with the first request."""
-        self._recorder.read_key()
-
-    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
-        self._recorder.observe(conversation, turn_id, step)
+        self.kept = {KIND: self._traces.erase}
 
     async def change(
         self, lease: Lease, edits: Mapping[str, Message | None], events: Sequence[InboundEvent]
@@ -60,21 +48,6 @@ class KeptTraces(Feature):
 
     async def reset(self, conversation: str) -> None:
         await self._traces.delete_words(conversation)
-
-    def add_line(self, key: str, conversation: str, event: InboundEvent) -> str:
-        """That words are kept, in /help and greetings."""
-        hours = self._hours()
-        return self._services.sentence("traces.line", event, hours=hours) if hours else ""
-
-    async def overview(self, conversation: str, event: InboundEvent) -> KeptSection | None:
-        """That words are kept; None where they are not."""
-        if not (hours := self._hours()):
-            return None
-        title = self._services.sentence("traces.title", event)
-        return KeptSection(title, self._services.sentence("traces.line", event, hours=hours))
-
-    async def aclose(self) -> None:
-        await self._recorder.aclose()
 
     async def _private_on(self, context: CommandContext) -> Reply:
         return await self._set_private(context, private=True)
@@ -94,6 +67,41 @@ class KeptTraces(Feature):
         someone = name or self._services.sentence("traces.someone", event)
         return Reply(self._services.sentence(f"{key}_by", event, name=someone))
 
+
+class KeptTraces(Deletions):
+    """The feature (``bot.pipeline.feature.Feature``)."""
+
+    def __init__(self, services: Services, config: Config) -> None:
+        super().__init__(services, config)
+        self._config = config
+        self._recorder = Recorder(self._traces, self._hours, services.place, version("kaiwa"))
+        self.routes = Inside(services, config, self._traces, self._hours).routes()
+        self.every = {BOUND_S: Bounds(services.store, self._traces, self._hours).keep}
+        if config.weekly_report:
+            self.every[REPORT_S] = WeeklyReport(services, self._traces, services.store.clock).send
+
+    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
+        """Have the key of the digests read with the first request."""
+        self._recorder.read_key()
+
+    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
+        self._recorder.observe(conversation, turn_id, step)
+
+    def add_line(self, key: str, conversation: str, event: InboundEvent) -> str:
+        """That words are kept, in /help and greetings."""
+        hours = self._hours()
+        return self._services.sentence("traces.line", event, hours=hours) if hours else ""
+
+    async def overview(self, conversation: str, event: InboundEvent) -> KeptSection | None:
+        """That words are kept; None where they are not."""
+        if not (hours := self._hours()):
+            return None
+        title = self._services.sentence("traces.title", event)
+        return KeptSection(title, self._services.sentence("traces.line", event, hours=hours))
+
+    async def aclose(self) -> None:
+        await self._recorder.aclose()
+
     def _hours(self) -> int:
         """For how many hours words are kept."""
         if self._config.trace_words_hours is not None:
@@ -103,8 +111,8 @@ class KeptTraces(Feature):
 
 
 def make(services: Services, config: Config) -> Feature:
-    """The feature; one without hooks where nothing is traced."""
-    return KeptTraces(services, config) if config.trace_days else Feature()
+    """The feature; where nothing is traced, what deletes words alone."""
+    return (KeptTraces if config.trace_days else Deletions)(services, config)
 
 
 FEATURE = make

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hmac
 import re
-import secrets
 from collections.abc import Awaitable, Callable
 from html import escape
 from importlib.resources import files
@@ -296,7 +295,7 @@ class Inside:
     async def _read(self, turn: TracedTurn, what: str) -> TurnWords:
         """The words of a turn, once the look at them is in the record of acts."""
         act = Act(self._traces.clock(), turn.id, "page", what)
-        self._traces.keep_act_later(act, f"page {secrets.token_hex(8)}")
+        await self._traces.keep_acts([act])
         kept = await read_words(self._traces, turn)
         if not kept.by_fact:
             raise Refused(404, "damaged" if kept.damaged else "no_words")

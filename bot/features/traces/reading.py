@@ -77,10 +77,12 @@ class TracedTurn:
                 found.append(fact.outcome)
             elif fact.kind == "call" and fact.outcome == "error":
                 found.append(fact.name)
-            elif fact.kind == "delivery" and fact.outcome in ("refused", "later"):
+            elif fact.kind == "delivery" and fact.outcome == "refused":
                 found.append(fact.outcome)
             elif fact.kind == "event" and fact.outcome == "refused":
                 found.append("limit")
+        if self.outcome == FAILED and not found:
+            found.append(FAILED)
         return list(dict.fromkeys(found))
 
     @cached_property
@@ -100,10 +102,14 @@ class TracedTurn:
     @property
     def ms(self) -> int:
         """From its start to its commit; of one under way until its last fact."""
-        last = self.shares[-1]
-        worked = [last.ms]
-        worked += [fact.at for fact in last.facts if fact.kind not in AFTERWARDS]
-        return last.at + max(worked) - self.at
+        for share in reversed(self.shares):
+            if share.outcome:
+                return share.at + share.ms - self.at
+        ends = [self.at]
+        for share, _, fact in self.facts:
+            if fact.kind not in AFTERWARDS:
+                ends.append(share.at + fact.at)
+        return max(ends) - self.at
 
     @property
     def ended(self) -> str:
@@ -120,15 +126,18 @@ class TracedTurn:
         return any(fact.kind == "event" for _, _, fact in self.facts)
 
     @property
+    def is_rating_alone(self) -> bool:
+        """Whether nothing but ratings is kept of it."""
+        return all(_is_rating(share) for share in self.shares)
+
+    @property
     def has_words(self) -> bool:
         """Whether words were sent to the store; they may be deleted by now."""
         return any(share.words for share in self.shares)
 
     def is_under_way(self, now_ms: int) -> bool:
         """Whether it may still be answered."""
-        if self.outcome or now_ms - self.shares[-1].at >= UNDER_WAY_MS:
-            return False
-        return any(fact.kind != "rating" for _, _, fact in self.facts)
+        return self.has_events and not self.outcome and now_ms - self.shares[-1].at < UNDER_WAY_MS
 
 
 class Wanted(Struct, frozen=True):
@@ -195,38 +204,42 @@ async def find_turns(
 ) -> list[TracedTurn]:
     """The newest turns that fit, the newest first.
 
-    Shares of one turn that are kept in two hours are joined: a rating may come in a later one.
+    Shares of one turn that are kept in two hours are joined: a process may go on with it, and a
+    rating may come, in a later one.
     """
     found: list[TracedTurn] = []
-    later: dict[str, list[Share]] = {}
+    later: dict[str, list[Share]] = {}  # the rest of turns that began in an hour before
     async for shares in _by_hour(traces, wanted.since):
         turns: dict[str, list[Share]] = {}
         for share in shares:
             turns.setdefault(share.turn, later.pop(share.turn, [])).append(share)
         joined = []
         for turn_id, those in turns.items():
-            if all(_is_rating(share) for share in those):
-                later[turn_id] = those
-            else:
+            if any(_begins(share) for share in those):
                 joined.append(_joined(turn_id, those))
+            else:
+                later[turn_id] = those
         found += sorted(filter(wanted.fits, joined), key=lambda turn: turn.at, reverse=True)
         if len(found) >= most:
-            break
-    return found[:most]
+            return found[:most]
+    # The beginning of these is no longer kept, or they are no turns: notices and the like.
+    rest = [_joined(turn_id, those) for turn_id, those in later.items()]
+    found += [one for one in rest if not one.is_rating_alone and wanted.fits(one)]
+    return sorted(found, key=lambda turn: turn.at, reverse=True)[:most]
 
 
 async def find_turn(traces: Traces, turn_id: str) -> TracedTurn | None:
     """A turn by its id; None if nothing is kept of it."""
     shares: list[Share] = []
-    async for those in _by_hour(traces, 0):
-        shares += [share for share in those if share.turn == turn_id]
+    async for those in _by_hour(traces, 0, turn_id):
+        shares += those
     return _joined(turn_id, shares) if shares else None
 
 
 async def find_last(traces: Traces) -> TracedTurn | None:
-    """The newest turn."""
-    turns = await find_turns(traces, most=1)
-    return turns[0] if turns else None
+    """The newest turn that answers people."""
+    turns = await find_turns(traces)
+    return next((turn for turn in turns if turn.has_events), None)
 
 
 @dataclass(frozen=True)
@@ -297,13 +310,13 @@ def join_pieces(pieces: Iterable[Piece], prompt: Callable[[str], bytes | None]) 
     return bytes(body)
 
 
-async def _by_hour(traces: Traces, since: int) -> AsyncIterator[list[Share]]:
+async def _by_hour(traces: Traces, since: int, turn: str = "*") -> AsyncIterator[list[Share]]:
     """All shares of an hour, hour by hour, the newest first."""
     for hour in await traces.hours():
         if since and hour < hour_of(since):
             return
         shares: dict[tuple[str, str], Share] = {}
-        async for those in traces.shares(hour):
+        async for those in traces.shares(hour, turn):
             shares.update({(share.turn, share.share): share for share in those})
         yield list(shares.values())
 
@@ -311,6 +324,11 @@ async def _by_hour(traces: Traces, since: int) -> AsyncIterator[list[Share]]:
 def _joined(turn_id: str, shares: Iterable[Share]) -> TracedTurn:
     by_time = sorted(shares, key=lambda share: (_is_rating(share), share.at))
     return TracedTurn(turn_id, by_time)
+
+
+def _begins(share: Share) -> bool:
+    """Whether a turn began with this share."""
+    return not share.resumed and any(fact.kind == "event" for fact in share.facts)
 
 
 def _is_rating(share: Share) -> bool:

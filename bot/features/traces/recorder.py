@@ -35,7 +35,7 @@ from bot.features.traces.records import (
     keyed,
     pack_words,
 )
-from bot.features.traces.store import Traces
+from bot.features.traces.store import TURN_BYTES, Traces
 from bot.store.keys import person_of, shard_of
 from bot.telemetry.observed import (
     AttemptFailed,
@@ -59,7 +59,7 @@ log = structlog.stdlib.get_logger(__name__)
 FLUSH_S = 0.5  # until what no step of the journal follows is sent
 MOST_OPEN = 1_000  # turns of which a process remembers what it has done
 MOST_FACTS = 400  # of a share
-LONGEST_FILE = 256 * 1024  # bytes of a file within a request, which are kept
+MOST_FILES = 256 * 1024  # bytes of the files within a request that are kept
 SHORTEST_PROMPT = 512  # bytes of a part of a request that is kept once, for all that have it
 PROMPTS = 8  # such parts that a process remembers
 # Parts of a request that are people's words, by vendor.
@@ -67,6 +67,7 @@ PEOPLES = ("contents", "messages", "input", "prompt")
 # Ids that Kaiwa makes; others, as of a press, may hold those of a platform.
 OWN = re.compile(r"(turn|reply|notice|question)_[0-9a-f]{1,32}(_\d{1,3}|_back|_settled)?")
 CHANGES = ("edited", "unsent")
+UNKNOWN = "unknown"  # a tool that does not exist; the model may have written anything
 _members = Decoder(dict[str, Raw]).decode
 
 
@@ -77,14 +78,14 @@ class OpenShare:
     Attributes:
         facts: with ids of people where stored ones have digests.
         words: bytes of words; ``records`` are those that are still to be sent.
-        counted: bytes of facts and words that were sent.
+        counted, counted_words: bytes of facts and of words that were sent.
         changed: something is still to be sent.
         events: ids of events and their uses that have been noted.
         decided: by call.
         acts: that are still to be sent, each with when it ended.
         digests: by what they stand for.
-        begun: the number of the fact of a delivery that has begun, and when.
-        asked_at: when the last request to a model was sent, milliseconds since the epoch.
+        begun: the number of the fact of a delivery that has begun.
+        asked_at: by model, when its last request was sent, milliseconds since the epoch.
     """
 
     turn: str
@@ -99,13 +100,14 @@ class OpenShare:
     words: int = 0
     records: bytearray = field(default_factory=bytearray)
     counted: int = 0
+    counted_words: int = 0
     changed: bool = False
     events: set[tuple[str, str]] = field(default_factory=set)
     decided: dict[str, CallDecided] = field(default_factory=dict)
     acts: list[tuple[int, CallEnded]] = field(default_factory=list)
     digests: dict[str, str] = field(default_factory=dict)
-    begun: tuple[int, int] | None = None
-    asked_at: int = 0
+    begun: int | None = None
+    asked_at: dict[str, int] = field(default_factory=dict)
 
 
 class Recorder:
@@ -152,12 +154,7 @@ class Recorder:
         if note is None:
             return
         share = self._open.get(turn) or self._begin(conversation, turn)
-        if len(share.facts) >= MOST_FACTS:
-            return
-        try:
-            note(share, step)
-        except Exception:  # the turn must go on
-            log.exception("traces.failed", turn=turn)
+        note(share, step)
 
     def read_key(self) -> None:
         """Have the key of the digests read, if it is not known yet."""
@@ -173,13 +170,15 @@ class Recorder:
 
     async def aclose(self) -> None:
         """Send the rest, and end the deletions under way."""
+        if self._reading is not None:
+            await asyncio.wait([self._reading])
         self.flush()
         await asyncio.gather(*self._deleting, return_exceptions=True)
 
     def _take_key(self, read: asyncio.Future[list[Any]]) -> None:
         self._reading = None
         if not read.cancelled() and read.exception() is None:
-            self._key = bytes(read.result()[-1])
+            self._key = bytes(read.result()[-1] or b"")
 
     def _begin(self, conversation: str, turn: str) -> OpenShare:
         self.read_key()
@@ -199,6 +198,9 @@ class Recorder:
         who = author.id if author else ""
         share.person = share.person or who
         words = self._words(share, text=message.text, who=author.name if author else "")
+        if words and who:
+            person = person_of(share.conversation, who)
+            self._traces.index_later(person, share.conversation, self._hours())
         if words and not share.facts:
             words.conversation = share.conversation
         size = len(message.text.encode())
@@ -211,7 +213,7 @@ class Recorder:
             deleting.add_done_callback(self._deleting.discard)
 
     def _request(self, share: OpenShare, step: RequestSent) -> None:
-        share.asked_at = self._traces.clock()
+        share.asked_at[step.model] = self._traces.clock()
         size = sum(map(len, step.pieces))
         words = self._words(share)
         if words:
@@ -219,7 +221,7 @@ class Recorder:
         self._add(share, Fact("request", self._at(share), step.model, size=size), words)
 
     def _response(self, share: OpenShare, step: ResponseRead) -> None:
-        events = b"\n".join(step.events)
+        now, events = self._traces.clock(), b"\n".join(step.events)
         words = self._words(share, text=step.detail)
         if words:
             words.pieces = (("json", logging.bytes_without_secrets(events)),)
@@ -228,7 +230,7 @@ class Recorder:
             self._at(share),
             step.model,
             step.stop_reason,
-            ms=self._traces.clock() - share.asked_at if share.asked_at else 0,
+            ms=now - share.asked_at.get(step.model, now),
             size=len(events),
             usage=step.usage,
         )
@@ -259,7 +261,8 @@ class Recorder:
         call, result = step.call, step.result
         outcome = "rejected" if result.is_rejected else "error" if result.is_error else "ok"
         response = encode(result.response)
-        words = self._words(share, text=call.reason)
+        name = call.name if step.risk else UNKNOWN
+        words = self._words(share, text=call.reason, who="" if step.risk else call.name)
         if words:
             words.arguments = logging.bytes_without_secrets(encode(call.arguments))
             words.result = logging.bytes_without_secrets(response)
@@ -268,7 +271,7 @@ class Recorder:
         fact = Fact(
             "call",
             self._at(share),
-            call.name,
+            name,
             outcome,
             ms=step.ms,
             size=len(response),
@@ -280,7 +283,7 @@ class Recorder:
             share.acts.append((self._traces.clock(), step))
 
     def _delivery(self, share: OpenShare, step: DeliveryBegun) -> None:
-        share.begun = len(share.facts), self._traces.clock()
+        share.begun = len(share.facts)
         size = len(step.text.encode())
         fact = Fact("delivery", self._at(share), size=size, id=step.delivery_id)
         self._add(share, fact, self._words(share, text=step.text))
@@ -288,12 +291,13 @@ class Recorder:
     def _measured(self, share: OpenShare, step: Measured) -> None:
         """Turns and deliveries; what a model or a tool has taken stands with its own step."""
         if step.kind == "turn":
-            share.outcome, share.ms = step.outcome, step.ms
+            share.outcome, share.ms = step.outcome, self._at(share)
             self._touch(share)
-        elif step.kind == "delivery" and share.begun:
-            number, _ = share.begun
-            fact = share.facts[number]
-            share.facts[number] = replace(fact, name=step.name, outcome=step.outcome, ms=step.ms)
+        elif step.kind == "delivery" and share.begun is not None:
+            if share.begun < len(share.facts):
+                fact = share.facts[share.begun]
+                ended = replace(fact, name=step.name, outcome=step.outcome, ms=step.ms)
+                share.facts[share.begun] = ended
             share.begun = None
             self._send(share)  # the request that takes it from the outbox follows
 
@@ -318,8 +322,9 @@ class Recorder:
     # How it is sent:
 
     def _words(self, share: OpenShare, *, text: str = "", who: str = "") -> Words | None:
-        """The words of the next fact; None where none are kept."""
-        if not self._hours():
+        """The words of the next fact; None where none are kept. A share without events is no turn:
+        what it delivers may be older than a deletion."""
+        if not (share.events and self._hours() and share.words < TURN_BYTES):
             return None
         struck = logging.without_secrets(text)
         return Words(share.share, len(share.facts), struck, who)
@@ -328,10 +333,16 @@ class Recorder:
         return self._traces.clock() - share.at
 
     def _add(self, share: OpenShare, fact: Fact, words: Words | None = None) -> None:
-        """Add a step, which is sent soon."""
-        share.facts.append(fact)
+        """Add a step, which is sent soon; of too many the last are left out."""
+        if len(share.facts) < MOST_FACTS:
+            share.facts.append(fact)
+        else:
+            words = None
         if words is not None:
             record = pack_words(words)
+            if share.words + len(record) > TURN_BYTES:
+                words.pieces = (("left_out", str(len(record)).encode()),)
+                record = pack_words(words)
             share.records += record
             share.words += len(record)
         self._touch(share)
@@ -356,9 +367,9 @@ class Recorder:
         share.acts.clear()
         as_kept = self._as_kept(share)
         stored = encode(as_kept)
-        total = len(stored) + share.words
-        self._traces.note_later(as_kept, stored, total - share.counted)
-        share.counted, share.changed = total, False
+        more, more_words = len(stored) - share.counted, share.words - share.counted_words
+        self._traces.note_later(as_kept, stored, more, more_words)
+        share.counted, share.counted_words, share.changed = len(stored), share.words, False
 
     def _as_kept(self, share: OpenShare) -> Share:
         """A share with digests in place of ids."""
@@ -416,11 +427,13 @@ class Recorder:
         if len(body) == 1:
             self._learn_prompts(body[0])
         pieces: list[Piece] = []
+        left = MOST_FILES
         for place, data in enumerate(body):
             if place % 2 == 0:
                 pieces += self._without_prompts(logging.bytes_without_secrets(data))
-            elif len(data) <= LONGEST_FILE:
+            elif len(data) <= left:
                 pieces.append(("file", data))
+                left -= len(data)
             else:
                 pieces.append(("left_out", str(len(data)).encode()))
         return tuple(pieces)
@@ -460,8 +473,12 @@ class Recorder:
         """Keep a prompt for as long as words that begin now, and some more."""
         hours, now = self._hours(), time.monotonic()
         if now - self._kept_at.get(digest, -math.inf) > hours * 900:
-            self._kept_at[digest] = now
-            self._traces.keep_prompt_later(digest, prompt, hours + 1 + hours // 2)
+            keeping = self._traces.keep_prompt_later(digest, prompt, hours + 1 + hours // 2)
+            keeping.add_done_callback(partial(self._note_kept, digest, now))
+
+    def _note_kept(self, digest: str, at: float, kept: asyncio.Future[list[Any]]) -> None:
+        if not kept.cancelled() and kept.exception() is None:
+            self._kept_at[digest] = at
 
     async def _delete_words(self, conversation: str) -> None:
         try:

@@ -48,13 +48,13 @@ def turn_steps(turn: TracedTurn, now_ms: int) -> list[dict[str, Any]]:
     """The steps of a turn in their order, each with when it began and how long it took."""
     under_way = turn.is_under_way(now_ms)
     steps = []
-    asked: dict[str, int] = {}  # when the last request was sent, by share
+    asked: dict[str, int] = {}  # when the last request was sent, by model
     for share, number, fact in turn.facts:
         began = share.at + fact.at - turn.at
         if fact.kind in ("response", "call"):  # whose times are those of their ends
-            began = max(began - fact.ms, asked.get(share.share, 0))
+            began = max(began - fact.ms, asked.get(fact.name, 0))
         elif fact.kind == "request":
-            asked[share.share] = began
+            asked[fact.name] = began
         step = {
             "share": share.share,
             "number": number,
@@ -83,11 +83,13 @@ def facts_of(fact: Fact) -> dict[str, Any]:
 
 
 def is_lost(facts: Sequence[Fact], number: int) -> bool:
-    """Whether no answer to a request was kept, nor why there is none."""
+    """Whether no answer to a request was kept, nor why there is none. Several models may be asked
+    at once."""
+    model = facts[number].name
     for fact in facts[number + 1 :]:
-        if fact.kind in ("response", "failure"):
+        if fact.name == model and fact.kind in ("response", "failure"):
             return False
-        if fact.kind == "request":
+        if fact.name == model and fact.kind == "request":
             return True
     return True
 

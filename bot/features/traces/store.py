@@ -24,6 +24,7 @@ from bot.clock import DAY_S, HOUR_S
 from bot.features.traces.records import Act, Share, decode_act, decode_share, encode
 from bot.store import Store
 from bot.store.keys import PREFIXES, digest_of, shard_of, shared_key
+from bot.store.server import Command
 from bot.transcript import UNREADABLE
 
 log = structlog.stdlib.get_logger(__name__)
@@ -36,7 +37,8 @@ TURN_BYTES = 1024 * 1024  # of words
 PAGE = 500  # shares read in one request
 FIRST_BYTES = 64 * 1024  # of words, which hold the first message of a turn
 MOST_DELETED = 500  # keys deleted in one request
-BYTES = b"bytes"  # the field of an hour's number
+KIND = "words"  # in the index of what belongs to somebody: a conversation
+BYTES = (b"bytes", b"words")  # the fields of an hour's numbers
 KEY = shared_key("traces", "key")
 
 
@@ -50,18 +52,19 @@ class Traces:
 
     def __init__(self, store: Store, days: int) -> None:
         self._scripts = store.scripts
+        self._belongings = store.belongings
         self._ttl_s = days * DAY_S
         self.clock = store.clock
 
-    def note_later(self, share: Share, stored: bytes, more_bytes: int) -> None:
+    def note_later(self, share: Share, stored: bytes, more: int, more_words: int) -> None:
         """Keep a share, in place of what was kept of it before.
 
         Args:
             stored: the share, encoded.
-            more_bytes: by which share and words have grown.
+            more, more_words: bytes by which the share and its words have grown.
         """
         keys, field = [shares_key(hour_of(share.at))], f"{share.turn} {share.share}"
-        arguments = [field, stored, self._ttl_s, BYTES, more_bytes]
+        arguments = [field, stored, self._ttl_s, more, more_words]
         _ = self._scripts.send_later([self._scripts.command("traces.note", keys, arguments)])
 
     def add_words_later(
@@ -74,24 +77,34 @@ class Traces:
         arguments = [turn, began_at, hours * 3_600, TURN_BYTES, records]
         _ = self._scripts.send_later([self._scripts.command("traces.words", names, arguments)])
 
-    def keep_prompt_later(self, digest: str, prompt: bytes, hours: int) -> None:
-        """Keep what many requests share, under its digest."""
+    def index_later(self, person: str, conversation: str, hours: int) -> None:
+        """Have the words of a conversation deleted with what belongs to a person, who may not be
+        known to have written there."""
+        entry = f"{KIND} {conversation}"
+        _ = self._belongings.add_later(person, [entry], hours * HOUR_S)
+
+    async def erase(self, person: str, conversation: str) -> None:
+        """Delete what such an entry names (``bot.store.Erase``)."""
+        await self.delete_words(conversation)
+
+    def keep_prompt_later(
+        self, digest: str, prompt: bytes, hours: int
+    ) -> asyncio.Future[list[Any]]:
+        """Keep what many requests share, under its digest; done, or failed, when that is
+        answered."""
         key = shared_key("prompts", digest)
-        _ = self._scripts.send_later([("SET", key, prompt, "EX", hours * 3_600)])
+        return self._scripts.send_later([("SET", key, prompt, "EX", hours * HOUR_S)])
 
     def keep_act_later(self, act: Act, name: str) -> None:
         """Keep an act in the record; ``name`` is unique within its turn."""
-        key, field = acts_key(day_of(act.at)), f"{act.turn} {name}"
-        keeping = [("HSET", key, field, encode(act)), ("EXPIRE", key, ACTS_S)]
-        _ = self._scripts.send_later([self._scripts.transaction(keeping)])
+        _ = self._scripts.send_later([self._scripts.transaction(_keeping(act, name))])
 
     async def keep_acts(self, acts: Iterable[Act]) -> None:
         """Keep looks at words in the record, before they are shown."""
-        keeping: list[tuple[Any, ...]] = []
+        keeping: list[Command] = []
         for act in acts:
-            key, field = acts_key(day_of(act.at)), f"{act.turn} {act.who} {act.at}"
-            keeping += [("HSET", key, field, encode(act)), ("EXPIRE", key, ACTS_S)]
-        await self._scripts.ask_each(keeping)
+            keeping += _keeping(act, f"{act.who} {act.at}")
+        await self._scripts.transact(keeping)
 
     def read_key_later(self) -> asyncio.Future[list[Any]]:
         """The last of its results is the key of the digests; one is made if there was none."""
@@ -116,7 +129,8 @@ class Traces:
         key, shard = worded_key(conversation), shard_of(conversation)
         turns = await self._scripts.ask("ZRANGE", key, 0, -1)
         await self._delete(words_key(shard, turn.decode()) for turn in turns)
-        await self._delete([key])
+        # One that has begun meanwhile stays.
+        await self._scripts.ask_each(("ZREM", key, turn) for turn in turns)
 
     async def set_private(self, conversation: str, *, private: bool) -> None:
         """Have no words of a conversation kept, or have them kept again."""
@@ -131,23 +145,29 @@ class Traces:
     async def is_private(self, conversation: str) -> bool:
         return bool(await self._scripts.ask("HEXISTS", traced_key(conversation), "private"))
 
-    async def hours(self) -> dict[int, int]:
-        """The hours of which something is kept, the newest first, each with its bytes."""
+    async def hours(self, words_hours: int = 0) -> dict[int, int]:
+        """The hours of which something is kept, the newest first, each with its bytes: of words
+        only where they are that young."""
         last, count = hour_of(self.clock()), self._ttl_s // HOUR_S
         hours = range(last, last - count - 2, -1)
-        stored = await self._scripts.ask_each(("HGET", shares_key(one), BYTES) for one in hours)
-        return {hour: int(size) for hour, size in zip(hours, stored, strict=True) if size}
+        stored = await self._scripts.ask_each(("HMGET", shares_key(one), *BYTES) for one in hours)
+        found: dict[int, int] = {}
+        for hour, (facts, words) in zip(hours, stored, strict=True):
+            if facts:
+                is_young = hour >= last - words_hours
+                found[hour] = int(facts) + (int(words or 0) if is_young else 0)
+        return found
 
-    async def shares(self, hour: int) -> AsyncIterator[list[Share]]:
-        """The shares of turns that began in an hour, some hundreds at a time, in no order; one that
-        changes meanwhile may come twice. Unreadable ones are left out."""
+    async def shares(self, hour: int, turn: str = "*") -> AsyncIterator[list[Share]]:
+        """The shares of turns that began in an hour, or of one turn, some hundreds at a time, in no
+        order; one that changes meanwhile may come twice. Unreadable ones are left out."""
         cursor: int | bytes = b"0"
         while True:
             cursor, fields = await self._scripts.ask(
-                "HSCAN", shares_key(hour), cursor, "COUNT", PAGE
+                "HSCAN", shares_key(hour), cursor, "MATCH", f"{turn} *", "COUNT", PAGE
             )
             pairs = fields.items() if isinstance(fields, Mapping) else _pairs(fields)
-            yield _readable(value for name, value in pairs if name != BYTES)
+            yield _readable(value for _, value in pairs)
             if int(cursor) == 0:
                 return
 
@@ -201,13 +221,18 @@ class Traces:
         for start in range(0, len(fields), MOST_DELETED):
             command: list[str] = ["HDEL", key]
             await self._scripts.ask(*command + fields[start : start + MOST_DELETED])
-        await self._scripts.ask("HINCRBY", key, BYTES, -freed)
+        await self._scripts.ask("HINCRBY", key, BYTES[0], -freed)
 
     async def _delete(self, keys: Iterable[str]) -> None:
         names = sorted(set(keys))
         for start in range(0, len(names), MOST_DELETED):
             batch = names[start : start + MOST_DELETED]
             await self._scripts.ask_each(("DEL", key) for key in batch)
+
+
+def _keeping(act: Act, name: str) -> list[Command]:
+    key, field = acts_key(day_of(act.at)), f"{act.turn} {name}"
+    return [("HSET", key, field, encode(act)), ("EXPIRE", key, ACTS_S)]
 
 
 def hour_of(at: int) -> int:

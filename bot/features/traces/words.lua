@@ -4,7 +4,11 @@
 local words, turns, traced = unpack(KEYS)
 local turn, began_at, ttl, most, records = unpack(ARGV)
 local deleted_at, private = unpack(redis.call('HMGET', traced, 'deleted_at', 'private'))
-if private or tonumber(deleted_at or 0) >= tonumber(began_at) then
+if private then
+    redis.call('EXPIRE', traced, 400 * 86400)
+    return -1
+end
+if tonumber(deleted_at or 0) >= tonumber(began_at) then
     return -1
 end
 local bytes = redis.call('STRLEN', words)
@@ -14,8 +18,9 @@ end
 bytes = redis.call('APPEND', words, records)
 if redis.call('TTL', words) < 0 then
     redis.call('EXPIRE', words, ttl)
-    redis.call('ZADD', turns, began_at, turn)
-    redis.call('ZREMRANGEBYSCORE', turns, '-inf', began_at - 2 * ttl * 1000)
-    redis.call('EXPIRE', turns, 2 * ttl)
+    local now = now_ms()
+    redis.call('ZADD', turns, now, turn)
+    redis.call('ZREMRANGEBYSCORE', turns, '-inf', now - 721 * 3600 * 1000) -- no words are kept for longer
+    keep_for(turns, ttl + 3600)
 end
 return bytes

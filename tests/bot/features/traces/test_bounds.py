@@ -33,7 +33,7 @@ async def keep(store: Store, count: int, at: int) -> None:
         facts = (Fact("event", 0, outcome="x" * SIZE),)
         share = Share(turn, "a", at + number, "line", 0, "c", "p", "u", facts)
         stored = encode(share)
-        traces.note_later(share, stored, len(stored))
+        traces.note_later(share, stored, len(stored), 0)
     await store.scripts.ask("PING")
 
 
@@ -47,12 +47,12 @@ async def test_the_oldest_go_where_it_is_too_much(small_store: Store) -> None:
     traces, now = Traces(small_store, 7), small_store.clock() // HOUR_MS * HOUR_MS
     await keep(small_store, 10, now - HOUR_MS)
     await keep(small_store, 30, now)
-    await Bounds(small_store, traces).keep()
+    await Bounds(small_store, traces, lambda: 24).keep()
     left = await kept(small_store)
     assert len(left) > 20
     assert left == [now + number for number in range(29, 29 - len(left), -1)]
     assert LIMIT / 8 - 2 * SIZE < sum((await traces.hours()).values()) <= LIMIT / 8
-    await Bounds(small_store, traces).keep()
+    await Bounds(small_store, traces, lambda: 24).keep()
     assert await kept(small_store) == left
 
 
@@ -61,5 +61,5 @@ async def test_half_goes_where_the_store_is_nearly_full(small_store: Store) -> N
     traces, now = Traces(small_store, 7), small_store.clock() // HOUR_MS * HOUR_MS
     await keep(small_store, 20, now)
     await small_store.scripts.ask("SETBIT", "filler", 13 * 1024 * 1024 * 8, 1)
-    await Bounds(small_store, traces).keep()
+    await Bounds(small_store, traces, lambda: 24).keep()
     assert len(await kept(small_store)) == 10

@@ -239,8 +239,8 @@ def test_gaps_are_what_people_did_not_get(call: Call) -> None:
     played([*[BUSY] * 8], "And again", after=rate)
     found = json.loads(call("gaps", "--json")[1])
     kinds = {(gap["kind"], gap["what"]): gap for gap in found}
-    assert set(kinds) == {("turn", "rate_limited"), ("tool", "no_such_tool"), ("rating", "bad")}
-    assert kinds["tool", "no_such_tool"]["question"] == HOSTILE
+    assert set(kinds) == {("turn", "rate_limited"), ("tool", "unknown"), ("rating", "bad")}
+    assert kinds["tool", "unknown"]["question"] == HOSTILE
     assert kinds["rating", "bad"]["turn"] == turns[0]
     looked = [act["turn"] for act in json.loads(call("acts", "--json")[1])]
     assert sorted(looked) == sorted({gap["turn"] for gap in found})

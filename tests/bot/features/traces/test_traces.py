@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import pytest
 from msgspec import json
+from msgspec.structs import replace
 
 from bot.channels import InboundEvent
 from bot.errors import TryAgain
-from bot.features.traces.reading import TracedTurn, Wanted, find_turn, find_turns, read_words
-from bot.features.traces.records import Act, keyed
-from bot.features.traces.store import Traces, day_of
+from bot.features.traces.reading import (
+    TracedTurn,
+    Wanted,
+    find_last,
+    find_turn,
+    find_turns,
+    read_words,
+)
+from bot.features.traces.records import Act, Fact, Kind, Share, encode, keyed
+from bot.features.traces.store import HOUR_MS, Traces, day_of
 from bot.pipeline.feature import Feature
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import shard_of
+from bot.telemetry.observed import DeliveryBegun, EventTaken, Measured
 from bot.transcript import ToolCall
 from tests.bot.harness import HERE, Harness, edited, unsent, words
 from tests.fakes.tools import Launch, tool_map
@@ -103,7 +112,7 @@ async def test_a_call_that_acts_is_in_the_record_of_acts(store: Store, traces: T
     await harness.say("yes", "m2")
     await sent(harness)
     turn, key = await only_turn(traces), await traces.read_key()
-    (act,) = await traces.acts([day_of(turn.at)])
+    (act,) = await traces.acts({day_of(turn.at), day_of(store.clock())})
     person = keyed(key, "mailbox:u1")
     arguments = keyed(key, '{"what":"kite"}')
     assert act == Act(act.at, turn.id, person, "launch", arguments, "approved", person, "ok")
@@ -199,3 +208,82 @@ async def test_nothing_is_kept_where_it_is_off(store: Store) -> None:
     await harness.say("hello", "m1")
     assert harness.runner.services.features.hooks(Feature.observe) == []
     assert await Traces(store, 7).hours() == {}
+
+
+def part(at: int, *kinds: Kind, share: str = "a", resumed: bool = False) -> Share:
+    """What a process has kept of a turn; its steps are a second apart."""
+    facts = tuple(Fact(kind, number * 1000) for number, kind in enumerate(kinds, 1))
+    return Share("turn_1", share, at, "line", 0, "c", "p", "u", facts, resumed=resumed)
+
+
+async def note(store: Store, *shares: Share) -> None:
+    """Keep them."""
+    traces = Traces(store, 7)
+    for share in shares:
+        stored = encode(share)
+        traces.note_later(share, stored, len(stored), 0)
+    await store.scripts.ask("PING")
+
+
+async def test_a_turn_of_two_hours_is_one(store: Store, traces: Traces) -> None:
+    """Another process went on with it, and it was rated, when the next hour had begun."""
+    hour = store.clock() // HOUR_MS * HOUR_MS
+    first = part(hour - 500, "event", "request")
+    second = replace(
+        part(hour + 500, "event", "response", share="b", resumed=True), outcome="answered", ms=2_000
+    )
+    await note(store, first, second, part(hour + 60_000, "rating", share="c"))
+    (turn,) = await find_turns(traces)
+    assert [share.share for share in turn.shares] == ["a", "b", "c"]
+    assert (turn.outcome, turn.ms) == ("answered", 3_000)
+    found = await find_turn(traces, "turn_1")
+    assert found is not None
+    assert found.shares == turn.shares
+
+
+async def test_what_has_no_beginning_is_found_too(store: Store, traces: Traces) -> None:
+    """A notice is no turn; of ratings alone there is nothing to look at."""
+    await note(store, part(store.clock(), "delivery"))
+    (notice,) = await find_turns(traces)
+    assert not notice.is_under_way(store.clock())
+    assert await find_last(traces) is None
+    await note(store, part(store.clock(), "rating"))
+    assert await find_turns(traces) == []
+
+
+async def test_what_is_sent_without_a_turn_leaves_no_words(store: Store, traces: Traces) -> None:
+    """It may be older than a deletion, or stand in a side conversation that no command reaches."""
+    harness = Harness(store, [], settings=WORDS)
+    observe = harness.runner.services.features.observe
+    observe("mailbox:late:u1", "press_1", DeliveryBegun("d1", "a late answer"))
+    observe("mailbox:late:u1", "press_1", Measured("delivery", "delivered", "mailbox", 1, {}, {}))
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert await traces.words(turn.first.shard, turn.id) == b""
+
+
+async def test_forget_me_reaches_words_kept_before_traces_were_switched_off(
+    store: Store, traces: Traces
+) -> None:
+    """Whoever asks for it does not know what the operator has set."""
+    harness = Harness(store, [Step("Aha.")], settings=WORDS)
+    await harness.say("zanzibar", "m1")
+    await sent(harness)
+    turn = await only_turn(traces)
+    off = Harness(store, [], settings={"trace_days": 0})
+    await off.say("/forget me", "m2")
+    assert await traces.words(turn.first.shard, turn.id) == b""
+
+
+async def test_forget_me_reaches_a_group_where_one_was_only_heard(
+    store: Store, traces: Traces
+) -> None:
+    """The words are indexed under their author."""
+    harness = Harness(store, [], settings=WORDS)
+    observe = harness.runner.services.features.observe
+    observe("mailbox:group-1", "turn_9", EventTaken(words("m1", "zanzibar"), "message", "left_out"))
+    await sent(harness)
+    turn = await only_turn(traces)
+    assert await traces.words(turn.first.shard, turn.id)
+    await harness.say("/forget me", "m2")
+    assert await traces.words(turn.first.shard, turn.id) == b""
