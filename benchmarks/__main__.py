@@ -1,7 +1,7 @@
 """Every benchmark of whole processes, one after the other; the tables are ready for
 docs/performance.md.
 
-    .venv/bin/python -m benchmarks [cost growth scale flood ack start path tokens]
+    .venv/bin/python -m benchmarks [cost growth scale flood ack start path tokens traces]
 
 Each is a process of its own, `python -m benchmarks.NAME`, and may also be run alone.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-NAMES = ("cost", "growth", "scale", "flood", "ack", "start", "path", "tokens")
+NAMES = ("cost", "growth", "scale", "flood", "ack", "start", "path", "tokens", "traces")
 
 
 def main(names: list[str]) -> None:

@@ -19,7 +19,7 @@ class Config(FeatureConfig):
         trace_days: how long facts are kept; 0: nothing is traced.
         trace_words_hours: how long words are kept, 0: not at all. None: for a day where neither
             LINE nor Slack is on, else not at all.
-        weekly_report: ALERT_TO gets what ``kaiwa report`` counts, on Mondays.
+        weekly_report: ALERT_TO gets what ``kaiwa report`` counts, once a week.
         inside_token: who has it may read words on the page ``/inside``.
     """
 
