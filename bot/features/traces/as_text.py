@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from msgspec.json import encode
 
-from bot.features.traces.reading import TracedTurn, TurnWords, usd_of
+from bot.features.traces.reading import TracedTurn, TurnWords, is_lost, usd_of
 from bot.features.traces.records import Fact, Share, Words
-from bot.features.traces.shown import is_lost
 from bot.safe_text.glyphs import invisible
 
 MOST_SHOWN = 2_000  # characters of a text

@@ -310,6 +310,18 @@ def join_pieces(pieces: Iterable[Piece], prompt: Callable[[str], bytes | None]) 
     return bytes(body)
 
 
+def is_lost(facts: Sequence[Fact], number: int) -> bool:
+    """Whether no answer to a request was kept, nor why there is none. Several models may be asked
+    at once."""
+    model = facts[number].name
+    for fact in facts[number + 1 :]:
+        if fact.name == model and fact.kind in ("response", "failure"):
+            return False
+        if fact.name == model and fact.kind == "request":
+            return True
+    return True
+
+
 async def _by_hour(traces: Traces, since: int, turn: str = "*") -> AsyncIterator[list[Share]]:
     """All shares of an hour, hour by hour, the newest first."""
     for hour in await traces.hours():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from bot.features.traces.reading import TracedTurn
+from bot.features.traces.reading import TracedTurn, is_lost
 from bot.features.traces.records import Fact, Words
 
 MOST_SHOWN = 512 * 1024  # characters of a text on the page; a download holds all of it
@@ -80,18 +80,6 @@ def facts_of(fact: Fact) -> dict[str, Any]:
         for name in ("input", "cached", "output", "thinking"):
             found[name] = getattr(fact.usage, name)
     return found
-
-
-def is_lost(facts: Sequence[Fact], number: int) -> bool:
-    """Whether no answer to a request was kept, nor why there is none. Several models may be asked
-    at once."""
-    model = facts[number].name
-    for fact in facts[number + 1 :]:
-        if fact.name == model and fact.kind in ("response", "failure"):
-            return False
-        if fact.name == model and fact.kind == "request":
-            return True
-    return True
 
 
 def step_words(words: Words, body: bytes | None) -> dict[str, Any]:
