@@ -1,4 +1,5 @@
-"""Late answers of every kind, and turns that change hands; a turn in time pays nothing for them."""
+"""Late answers of every kind, and turns that change hands; a turn in time pays nothing for them.
+Translations are those of ``bot.features.interpreter``."""
 
 from __future__ import annotations
 
