@@ -369,7 +369,7 @@ def asks(fake: SlackFake) -> list[str]:
 async def test_a_text_that_is_too_long_arrives_in_several_messages(
     store: Store, fake: SlackFake
 ) -> None:
-    """Nothing of it is lost, and only the last one asks for what ``bot.features.feedback`` keeps."""
+    """Nothing is lost; only the last one asks for what ``bot.features.feedback`` keeps."""
     question, _, _ = in_channel(fake)
     async with SlackPipeline(store, fake, [Step(LONG)]) as here:
         await here.send(question)
