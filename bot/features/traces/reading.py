@@ -177,7 +177,7 @@ class Wanted(Struct, frozen=True):
             and (not self.person or any(one.person == self.person for one in turn.shares))
             and self.channel in ("", first.channel)
             and (not self.tool or self.tool in turn.tools)
-            and (not self.failed or turn.outcome == FAILED or bool(turn.failures))
+            and (not self.failed or bool(turn.failures))
             and (not self.rated or self.rated in turn.ratings)
             and (not self.usd or (turn.usd or 0.0) >= self.usd)
             and (not self.ms or turn.ms >= self.ms)

@@ -178,7 +178,8 @@ class Recorder:
     def _take_key(self, read: asyncio.Future[list[Any]]) -> None:
         self._reading = None
         if not read.cancelled() and read.exception() is None:
-            self._key = bytes(read.result()[-1] or b"")
+            (replies,) = read.result()
+            self._key = bytes(replies[-1])
 
     def _begin(self, conversation: str, turn: str) -> OpenShare:
         self.read_key()

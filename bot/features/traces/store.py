@@ -107,10 +107,12 @@ class Traces:
         await self._scripts.transact(keeping)
 
     def read_key_later(self) -> asyncio.Future[list[Any]]:
-        """The last of its results is the key of the digests; one is made if there was none."""
+        """The last of its replies is the key of the digests, also of a full store; one is made if
+        there was none."""
         proposed = secrets.token_bytes(32)
         setting = ("SET", KEY, proposed, "NX", "EX", KEY_S)
-        return self._scripts.send_later([setting, ("EXPIRE", KEY, KEY_S), ("GET", KEY)])
+        reading = [setting, ("EXPIRE", KEY, KEY_S), ("GET", KEY)]
+        return self._scripts.send_later([self._scripts.transaction(reading, is_read=True)])
 
     async def read_key(self) -> bytes:
         """The key of the digests; empty if nothing was traced yet."""

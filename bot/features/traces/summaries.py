@@ -130,17 +130,12 @@ def _conversation(turns: Sequence[TracedTurn], conversation_id: str) -> Conversa
         newest.at,
         newest.id,
         len(turns),
-        sum(is_failed(turn) for turn in turns),
+        sum(bool(turn.failures) for turn in turns),
         ratings["good"],
         ratings["bad"],
         list(tools),
         usd_of(_usages(turns)),
     )
-
-
-def is_failed(turn: TracedTurn) -> bool:
-    """Whether it failed, or a call or a delivery of it."""
-    return turn.outcome == FAILED or bool(turn.failures)
 
 
 async def gaps(traces: Traces, since: int) -> list[Gap]:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from bot.errors import StoreUnavailable
 from bot.features.traces.bounds import Bounds
 from bot.features.traces.reading import find_turns
 from bot.features.traces.records import Fact, Share, encode
@@ -63,3 +64,17 @@ async def test_half_goes_where_the_store_is_nearly_full(small_store: Store) -> N
     await small_store.scripts.ask("SETBIT", "filler", 13 * 1024 * 1024 * 8, 1)
     await Bounds(small_store, traces, lambda: 24).keep()
     assert len(await kept(small_store)) == 10
+
+
+async def test_a_full_store_still_tells_the_key(small_store: Store) -> None:
+    """Else a process that starts then would ask for it again and again, and keep no facts."""
+    reading = Traces(small_store, 7).read_key_later()
+    await small_store.scripts.ask("PING")
+    (replies,) = await reading
+    await small_store.scripts.ask("SETBIT", "filler", 19 * 1024 * 1024 * 8, 1)
+    with pytest.raises(StoreUnavailable):
+        await small_store.scripts.ask("SET", "more", "x")
+    again = Traces(small_store, 7).read_key_later()
+    await small_store.scripts.ask("PING")
+    (repeated,) = await again
+    assert repeated[-1] == replies[-1]
