@@ -101,6 +101,11 @@ class ToolResult(Struct, frozen=True, tag="result", omit_defaults=True):
     card: Card | None = None
     choices: tuple[str, ...] = ()
 
+    @property
+    def outcome(self) -> str:
+        """``rejected``, ``error`` or ``ok``."""
+        return "rejected" if self.is_rejected else "error" if self.is_error else "ok"
+
 
 Part = Text | Media | ToolCall | ToolResult
 

@@ -141,6 +141,10 @@ class Keys:
         """
         return f"{self._shard}seen:{digest_of(self._conversation + chr(0) + message_id, 32)}"
 
+    def unnamed(self, kind: str) -> str:
+        """A key that stays after ``/forget me``: it holds only a digest of the conversation."""
+        return f"{self._shard}{kind}:{digest_of(self._conversation, 32)}"
+
     def message(self, message_id: str) -> str:
         """A message's entry in the index of messages; its value is this conversation."""
         return f"{self._shard}message:{digest_of(message_id, 32)}"
@@ -180,6 +184,11 @@ def pins_key(server: str) -> str:
     it before. The number of keys is that of the servers an operator names, and each has a limit.
     """
     return f"{PREFIXES[crc32(server.encode()) % SHARDS]}pins:{server}"
+
+
+def shard_key(shard: int, kind: str, name: str) -> str:
+    """A key in the shard of a conversation that it does not name."""
+    return f"{PREFIXES[shard]}{kind}:{name}"
 
 
 def shared_key(kind: str, name: str) -> str:

@@ -315,7 +315,7 @@ class Spans(Feature):
         if (span := CALL.get()) is None:
             return
         result = step.result
-        outcome = "rejected" if result.is_rejected else "error" if result.is_error else "ok"
+        outcome = result.outcome
         span.set_attributes({"kaiwa.tool.risk": step.risk, "kaiwa.tool.outcome": outcome})
         if outcome != "ok":
             _fail(span, outcome)

@@ -116,7 +116,7 @@ def _head(turn: TracedTurn, kept: TurnWords, zone: tzinfo, now_ms: int) -> Itera
 
 
 def _share_line(before: Share, share: Share, zone: tzinfo) -> Iterator[str]:
-    if all(fact.kind == "rating" for fact in share.facts):
+    if share.is_rating:
         yield f"-- rated later, {clock_time(share.at, zone)}"
         return
     how = "" if before.outcome else ", which recorded no end"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from bot.errors import BadInput
-
-if TYPE_CHECKING:
-    from bot.settings import Settings
-    from bot.store import Store
 
 DayCount = Annotated[
     int, typer.Option(min=1, max=90, help="How many days; facts are kept for TRACE_DAYS.")
@@ -47,9 +44,7 @@ def trace(
     if as_json and raw:
         raise BadInput("--json prints, and --raw writes a file: choose one of them")
 
-    async def read(settings: Settings, store: Store) -> Any:
-        return await looking.look(settings, store, which)
-
+    read = partial(looking.look, which=which)
     found = context.obj(read)
     if isinstance(found, Look):
         lists.print_turn(found, as_json=as_json, raw=raw)
@@ -76,9 +71,7 @@ def conversations(
 
     asked = looking.Asked(failed, tool, rated, since, place, limit)
 
-    async def read(settings: Settings, store: Store) -> Any:
-        return await looking.conversations(settings, store, asked)
-
+    read = partial(looking.conversations, asked=asked)
     lists.print_conversations(*context.obj(read), as_json=as_json)
 
 
@@ -86,9 +79,7 @@ def gaps(context: typer.Context, days: DayCount = 7, as_json: AsJson = False) ->
     """Show what people asked and did not get: bad ratings, failed tools, limits, failed turns."""
     from bot.features.traces import lists, looking
 
-    async def read(settings: Settings, store: Store) -> Any:
-        return await looking.gaps(settings, store, days)
-
+    read = partial(looking.gaps, days=days)
     lists.print_gaps(context.obj(read), as_json=as_json)
 
 
@@ -96,9 +87,7 @@ def acts(context: typer.Context, days: DayCount = 7, as_json: AsJson = False) ->
     """Show the record of acts: calls that act and who decided, and who looked at words."""
     from bot.features.traces import lists, looking
 
-    async def read(settings: Settings, store: Store) -> Any:
-        return await looking.acts(settings, store, days)
-
+    read = partial(looking.acts, days=days)
     lists.print_acts(*context.obj(read), as_json=as_json)
 
 
@@ -106,9 +95,7 @@ def report(context: typer.Context, days: DayCount = 7, as_json: AsJson = False) 
     """Show people, turns, quick answers, failures, money, ratings and gaps of some days."""
     from bot.features.traces import lists, looking
 
-    async def read(settings: Settings, store: Store) -> Any:
-        return await looking.report(settings, store, days)
-
+    read = partial(looking.report, days=days)
     lists.print_report(context.obj(read), as_json=as_json)
 
 

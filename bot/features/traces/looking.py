@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from datetime import UTC, datetime, tzinfo
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -65,7 +66,7 @@ async def look(settings: Settings, store: Store, which: str) -> Look | Turns:
         raise BadInput(f"{what} is kept: facts last for TRACE_DAYS; see kaiwa conversations")
     words = await read_words(traces, turn)
     if words.by_fact:
-        await traces.keep_acts([Act(store.clock(), turn.id, TERMINAL, "words")])
+        await _note_look(traces, [turn.id])
     return Look(turn, words, zone, store.clock())
 
 
@@ -92,7 +93,8 @@ async def _digest_of(traces: Traces, name: str) -> str:
 async def conversations(
     settings: Settings, store: Store, asked: Asked
 ) -> tuple[list[summaries.Conversation], tzinfo]:
-    """The conversations that are asked for.
+    """The conversations that are asked for; their ids are words, and a look at them is kept in the
+    record of acts.
 
     Raises:
         BadInput: an option has no such value.
@@ -107,7 +109,9 @@ async def conversations(
     wanted = Wanted(
         since=since, place=place, tool=asked.tool, failed=asked.failed, rated=asked.rated
     )
-    return await summaries.conversations(traces, wanted, asked.limit), zone
+    found = await summaries.conversations(traces, wanted, asked.limit)
+    await _note_look(traces, [one.last_turn for one in found if one.id])
+    return found, zone
 
 
 def read_since(text: str, now_ms: int, zone: tzinfo = UTC) -> int:
@@ -131,10 +135,7 @@ async def gaps(settings: Settings, store: Store, days: int) -> list[summaries.Ga
     """What people did not get; questions among it are kept in the record of acts."""
     traces = open_traces(settings, store)
     found = await summaries.gaps(traces, _days_ago(store, days))
-    read = dict.fromkeys(gap.turn for gap in found if gap.question)
-    at = store.clock()
-    if read:
-        await traces.keep_acts([Act(at, turn, TERMINAL, "words") for turn in read])
+    await _note_look(traces, dict.fromkeys(gap.turn for gap in found if gap.question))
     return found
 
 
@@ -149,6 +150,13 @@ async def acts(settings: Settings, store: Store, days: int) -> tuple[list[Act], 
 async def report(settings: Settings, store: Store, days: int) -> summaries.Report:
     """The report of some days."""
     return await summaries.report(open_traces(settings, store), days, _days_ago(store, days))
+
+
+async def _note_look(traces: Traces, turns: Collection[str]) -> None:
+    """Keep a look at the words of turns in the record of acts."""
+    at = traces.clock()
+    if turns:
+        await traces.keep_acts(Act(at, turn, TERMINAL, "words") for turn in turns)
 
 
 def open_traces(settings: Settings, store: Store) -> Traces:

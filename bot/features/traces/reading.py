@@ -128,7 +128,7 @@ class TracedTurn:
     @property
     def is_rating_alone(self) -> bool:
         """Whether nothing but ratings is kept of it."""
-        return all(_is_rating(share) for share in self.shares)
+        return all(share.is_rating for share in self.shares)
 
     @property
     def has_words(self) -> bool:
@@ -334,15 +334,10 @@ async def _by_hour(traces: Traces, since: int, turn: str = "*") -> AsyncIterator
 
 
 def _joined(turn_id: str, shares: Iterable[Share]) -> TracedTurn:
-    by_time = sorted(shares, key=lambda share: (_is_rating(share), share.at))
+    by_time = sorted(shares, key=lambda share: (share.is_rating, share.at))
     return TracedTurn(turn_id, by_time)
 
 
 def _begins(share: Share) -> bool:
     """Whether a turn began with this share."""
     return not share.resumed and any(fact.kind == "event" for fact in share.facts)
-
-
-def _is_rating(share: Share) -> bool:
-    """Whether a share is nothing but ratings, which come after the turn."""
-    return all(fact.kind == "rating" for fact in share.facts)

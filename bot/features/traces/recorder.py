@@ -260,7 +260,6 @@ class Recorder:
 
     def _call(self, share: OpenShare, step: CallEnded) -> None:
         call, result = step.call, step.result
-        outcome = "rejected" if result.is_rejected else "error" if result.is_error else "ok"
         response = encode(result.response)
         name = call.name if step.risk else UNKNOWN
         words = self._words(share, text=call.reason, who="" if step.risk else call.name)
@@ -273,7 +272,7 @@ class Recorder:
             "call",
             self._at(share),
             name,
-            outcome,
+            result.outcome,
             ms=step.ms,
             size=len(response),
             id=call.id,
@@ -406,9 +405,8 @@ class Recorder:
             decided = "approved" if decision.approved else "rejected"
             by = self._person(share, decision.by)
         arguments = keyed(self._key, encode(ended.made.arguments).decode())
-        outcome = "rejected" if result.is_rejected else "error" if result.is_error else "ok"
-        who = self._person(share, share.person)
-        return Act(at, self._id(share.turn), who, call.name, arguments, decided, by, outcome)
+        who, turn = self._person(share, share.person), self._id(share.turn)
+        return Act(at, turn, who, call.name, arguments, decided, by, result.outcome)
 
     def _person(self, share: OpenShare, author: str) -> str:
         return self._digest(share, person_of(share.conversation, author)) if author else ""

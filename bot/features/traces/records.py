@@ -85,6 +85,11 @@ class Share(Struct, frozen=True, omit_defaults=True):
     version: str = ""
     resumed: bool = False
 
+    @property
+    def is_rating(self) -> bool:
+        """Whether it is nothing but ratings, which come after the turn."""
+        return all(fact.kind == "rating" for fact in self.facts)
+
 
 class Words(Struct, omit_defaults=True, array_like=True):
     """The words of one step: of the fact with this number in its share.

@@ -23,7 +23,7 @@ import structlog
 from bot.clock import DAY_S, HOUR_S
 from bot.features.traces.records import Act, Share, decode_act, decode_share, encode
 from bot.store import Store
-from bot.store.keys import PREFIXES, digest_of, shard_of, shared_key
+from bot.store.keys import Keys, shard_key, shard_of, shared_key
 from bot.store.server import Command
 from bot.transcript import UNREADABLE
 
@@ -258,19 +258,18 @@ def acts_key(day: str) -> str:
 
 
 def traced_key(conversation: str) -> str:
-    """The key of what is noted of a conversation; it stays after ``/forget me``, and names
-    nobody."""
-    return f"{PREFIXES[shard_of(conversation)]}traced:{digest_of(conversation, 32)}"
+    """The key of what is noted of a conversation."""
+    return Keys(conversation).unnamed("traced")
 
 
 def worded_key(conversation: str) -> str:
     """The key of the turns of a conversation that have words."""
-    return f"{PREFIXES[shard_of(conversation)]}worded:{digest_of(conversation, 32)}"
+    return Keys(conversation).unnamed("worded")
 
 
 def words_key(shard: int, turn: str) -> str:
-    """The key of a turn's words; it names no conversation."""
-    return f"{PREFIXES[shard]}words:{turn}"
+    """The key of a turn's words."""
+    return shard_key(shard, "words", turn)
 
 
 def _pairs(flat: list[bytes]) -> Iterable[tuple[bytes, bytes]]:
