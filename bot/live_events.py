@@ -150,13 +150,6 @@ LiveEvent = (
 decode_event = Decoder(LiveEvent).decode
 
 
-class NoWatcher:
-    """A ``Watcher`` without viewers."""
-
-    async def show(self, event: LiveEvent) -> None:
-        """Drop the event."""
-
-
 class Watcher(Protocol):
     """Takes live events; must not raise and must not wait for a slow viewer."""
 

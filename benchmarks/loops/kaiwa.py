@@ -22,8 +22,8 @@ from benchmarks.task import (
 from bot.agent import turn as turns
 from bot.agent.loop import Agent
 from bot.agent.turn import ActingCall, ApprovalDecision, TurnContext, TurnUpdate
+from bot.channels import NoWatcher
 from bot.clock import now_ms
-from bot.live_events import NoWatcher
 from bot.providers import Provider
 from bot.providers.anthropic.client import Anthropic
 from bot.providers.fallback import FallbackProvider

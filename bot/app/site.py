@@ -12,12 +12,10 @@ from bot.app.services import ProcessServices
 from bot.channels.console.inbound import MOST_UPLOAD
 from bot.errors import StoreUnavailable
 from bot.mcp_server.route import mcp_route
-from bot.pipeline.feature import Feature
 from bot.web.guard import Guard
 from bot.web.health import dead_letters_route, health_routes, metrics_route
 from bot.web.page import PageInfo, page_routes
 from bot.web.signin import SignIn
-from bot.web.traceparent import TraceparentReader
 from bot.worker import Worker
 
 log = structlog.stdlib.get_logger(__name__)
@@ -26,7 +24,7 @@ log = structlog.stdlib.get_logger(__name__)
 def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> Starlette:
     """The web application: health routes, webhooks, and page, console and metrics behind
     ``Guard``."""
-    settings = services.settings
+    settings, features = services.settings, runtime.conversations.services.features
 
     async def ready() -> str:
         if runtime.intake.closed:
@@ -51,7 +49,7 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         *runtime.console.routes(),
         metrics_route(services.metrics, services.store),
         dead_letters_route(services.store.dead_letters.count, services.store.dead_letters.read),
-        *runtime.conversations.services.features.routes,
+        *features.routes,
     ]
     webhooks = [
         route
@@ -78,5 +76,4 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         files,
         Mount("/", routes=guarded, middleware=[guard]),
     ]
-    observes = runtime.conversations.services.features.hooks(Feature.observe)
-    return Starlette(routes=routes, middleware=[Middleware(TraceparentReader)] if observes else [])
+    return Starlette(routes=routes, middleware=features.middleware)

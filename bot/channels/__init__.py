@@ -44,7 +44,7 @@ from bot.channels.replies import (
     say_buttons,
     whole_of,
 )
-from bot.live_events import SAY, Button, Watcher
+from bot.live_events import SAY, Button, LiveEvent, Watcher
 from bot.transcript import Media, Message
 
 # What stands in the other files.
@@ -67,6 +67,7 @@ __all__ = [
     "Listens",
     "MayUse",
     "Media",
+    "NoWatcher",
     "Notify",
     "Overviews",
     "Reply",
@@ -248,6 +249,13 @@ class KnownQuote(NamedTuple):
 
 ALWAYS_REACHED = Reach("always")
 NOTHING_KNOWN = KnownQuote()
+
+
+class NoWatcher:
+    """A watcher without viewers."""
+
+    async def show(self, event: LiveEvent) -> None:
+        """Drop the event."""
 
 
 class Recipient(NamedTuple):

@@ -14,11 +14,10 @@ from msgspec.structs import replace
 
 from bot.agent.loop import Agent
 from bot.agent.turn import ActingCall, ApprovalDecision, Turn, TurnContext, TurnStep, TurnUpdate
-from bot.channels import InboundEvent
+from bot.channels import InboundEvent, NoWatcher
 from bot.errors import ModelError, TurnFailed
 from bot.evals.judge import judge
 from bot.evals.questions import Question
-from bot.live_events import NoWatcher
 from bot.pipeline.prepare import context_line
 from bot.transcript import NOTE_ID, Author, Message, Spending, Text, ToolCall, Usage, new_id
 

@@ -23,10 +23,10 @@ from bot.agent.turn import (
     TurnStep,
     TurnUpdate,
 )
-from bot.channels import InboundEvent, Reply
+from bot.channels import InboundEvent, NoWatcher, Reply
 from bot.errors import LeaseLost, ModelError, TurnFailed
 from bot.interrupts import Interrupt, RunningTurns
-from bot.live_events import AnswerRestarted, NoWatcher, TurnStarted, Watcher
+from bot.live_events import AnswerRestarted, TurnStarted, Watcher
 from bot.pipeline.feature import (
     AddToAnswer,
     AnsweredTurn,

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from msgspec import Raw
+from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from bot.agent.loop import Configuration
@@ -275,6 +276,7 @@ class Feature:
             where the asker may keep nothing. It is made at the first call that asks.
         routes: of the web server, behind the guard of the page; whoever may read the page may ask
             them.
+        middleware: of the web server, for every request.
         every: work that is done every so many seconds, by one of all processes, which has as long
             for it; work of each process is a ``run``.
     """
@@ -290,6 +292,7 @@ class Feature:
     where_possible: Mapping[str, AddToAnswer] = NOTHING
     tool_stores: Mapping[type[Any], MakeStore] = NOTHING
     routes: Sequence[BaseRoute] = ()
+    middleware: Sequence[Middleware] = ()
     every: Mapping[int, Work] = NOTHING
 
     def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
@@ -402,10 +405,7 @@ class Feature:
         return delivery
 
     async def while_waiting(
-        self,
-        lease: Lease,
-        asked: InboundEvent | None = None,
-        parked: ParkedTurn | None = None,
+        self, lease: Lease, asked: InboundEvent | None = None, parked: ParkedTurn | None = None
     ) -> float | None:
         """Do something for people who wait: for the answer to ``asked``, which takes long, or
         behind it; or behind the question of a parked turn.

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import structlog
+from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
 from bot.agent.loop import Agent
@@ -130,6 +131,7 @@ class Features:
         self.erased: set[str] = set()
         self.unrecorded: set[str] = set()
         self.routes: list[BaseRoute] = []
+        self.middleware: list[Middleware] = []
         self.every: list[tuple[str, int, Work]] = []
         self.after_calls: dict[str, AddToAnswer] = {}
         self.where_possible: dict[str, AddToAnswer] = {}
@@ -143,6 +145,7 @@ class Features:
                 getattr(self, name).update(getattr(feature, name))
             self.erased.update(feature.purged)
             self.routes += feature.routes
+            self.middleware += feature.middleware
             for seconds, work in feature.every.items():
                 self.every.append((f"{type(feature).__name__} {seconds}", seconds, work))
             if isinstance(feature, Limits):

@@ -13,7 +13,6 @@ from typing import Any, Literal, Protocol
 from bot.clock import now_ms
 from bot.file_types import Kind
 from bot.providers.retry_policy import FIRST_TOKEN_TIMEOUT_S
-from bot.telemetry.observed import OBSERVER, ResponseRead
 from bot.transcript import (
     NOT_GROUNDED,
     Grounding,
@@ -223,14 +222,6 @@ def wrap_result(result: ToolResult) -> dict[str, Any]:
 def model_message(parts: Iterable[Part], opaque: Opaque | None = None) -> Message:
     """A new message of the model."""
     return Message(new_id("msg"), "model", tuple(parts), now_ms(), opaque=opaque)
-
-
-def show_response(response: ModelResponse, events: Sequence[bytes] = ()) -> None:
-    """Show a response to who observes the turn; without events its message stands for them."""
-    if observe := OBSERVER.get():
-        message, reason, usage = response.message, response.stop_reason, response.usage
-        read = tuple(events) or (encode(message),)
-        observe(ResponseRead(response.model, read, message, reason, usage, response.detail))
 
 
 def replay(response: ModelResponse) -> Iterator[StreamEvent]:

@@ -16,9 +16,8 @@ from bot.providers import (
     StreamEvent,
     model_message,
     replay,
-    show_response,
 )
-from bot.telemetry.observed import OBSERVER, RequestSent
+from bot.telemetry.observed import OBSERVER, RequestSent, ResponseRead
 from bot.transcript import (
     NOT_GROUNDED,
     Grounding,
@@ -118,7 +117,8 @@ class Scripted:
             if isinstance(event, Completed):
                 if step.error is not None:
                     raise step.error
-                show_response(event.response)
+                if observe:
+                    observe(_read(event.response))
             yield event
 
     async def check(self) -> str:
@@ -154,3 +154,8 @@ async def _pass_gate(step: Step, first_token_timeout_s: float | None) -> None:
                 await step.gate.wait()
         except TimeoutError as error:
             raise TryAgain("timed_out", "scripted did not answer in time") from error
+
+
+def _read(response: ModelResponse) -> ResponseRead:
+    message, reason, usage = response.message, response.stop_reason, response.usage
+    return ResponseRead(response.model, (encode(message),), message, reason, usage)

@@ -64,6 +64,8 @@ class Batches:
         self._answer_s = answer_s
         self._waiting: deque[Request] = deque()
         self._later: deque[Request] = deque()  # until the next request or batch
+        self._before: list[Callable[[], None]] = []  # before that
+        self._timer: asyncio.TimerHandle | None = None  # what can wait leaves by itself
         self._sending: set[asyncio.Task[None]] = set()
         self._is_urgent = False  # what waits leaves as soon as a batch may
         self._is_closed = False
@@ -81,9 +83,14 @@ class Batches:
 
     def submit_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
         """Send commands with the next batch, at the latest after ``LATER_S``; their results."""
-        if not self._later:
-            asyncio.get_running_loop().call_later(LATER_S, self._start_batches)
+        self._start_timer()
         return self._queue(self._later, commands, {})
+
+    def before_next(self, call: Callable[[], None]) -> None:
+        """Call this before the next batch is made, at the latest after ``LATER_S``: what it submits
+        for later leads that batch. It must not raise."""
+        self._start_timer()
+        self._before.append(call)
 
     async def aclose(self) -> None:
         """Send what still waits, and cancel the batches under way."""
@@ -106,13 +113,27 @@ class Batches:
             queue.append(Request(list(commands), options, results))
         return results
 
+    def _start_timer(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LATER_S, self._start_batches)
+
     def _take_later(self) -> None:
         self._waiting += self._later
         self._later.clear()
 
     def _start_batches(self) -> None:
-        if self._free:
-            self._take_later()
+        if not self._free:
+            self._is_urgent = True
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._take_later()
+        calls, self._before = self._before, []
+        for call in calls:
+            call()
+        self._waiting.extendleft(reversed(self._later))
+        self._later.clear()
         while self._free and self._waiting:
             batch: list[Request] = []
             commands = 0
@@ -126,7 +147,7 @@ class Batches:
                 sending = asyncio.create_task(self._run(batch))
                 self._sending.add(sending)
                 sending.add_done_callback(partial(self._on_batch_end, batch))
-        self._is_urgent = bool(self._waiting or self._later)
+        self._is_urgent = bool(self._waiting)
 
     def _on_batch_end(self, batch: list[Request], sending: asyncio.Task[None]) -> None:
         self._sending.discard(sending)
@@ -161,6 +182,7 @@ class Server(Redis):
         self._batches = Batches(self._send_batch, self.connection_pool.max_connections, ANSWER_S)
         self.submit = self._batches.submit
         self.submit_later = self._batches.submit_later
+        self.before_next = self._batches.before_next
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         (results,) = await self.submit([args], **options)

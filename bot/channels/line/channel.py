@@ -21,6 +21,7 @@ from bot.channels import (
     Host,
     InboundEvent,
     KnownQuote,
+    NoWatcher,
     Place,
     Reach,
     Take,
@@ -48,7 +49,7 @@ from bot.channels.traffic import TrafficRecorder
 from bot.clock import DAY_S
 from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 from bot.file_types import kind_of
-from bot.live_events import NoWatcher, Watcher
+from bot.live_events import Watcher
 from bot.tasks import run_beside
 from bot.transcript import Media, encode
 

@@ -23,9 +23,11 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from starlette.middleware import Middleware
 
 from bot.features.spans import words
 from bot.features.spans.export import TURN_ID, Export, first_span
+from bot.features.spans.traceparent import TraceparentReader
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
 from bot.store.keys import digest_of
@@ -101,6 +103,8 @@ CHAT: ContextVar[Chat | None] = ContextVar("chat", default=None)
 
 class Spans(Feature):
     """The feature (``bot.pipeline.feature.Feature``)."""
+
+    middleware = (Middleware(TraceparentReader),)
 
     def __init__(self, services: Services, export: Export) -> None:
         self._services = services

@@ -80,10 +80,6 @@ class KeptTraces(Deletions):
         if config.weekly_report:
             self.every[REPORT_S] = WeeklyReport(services, self._traces, services.store.clock).send
 
-    def prefetch(self, turn_id: str, conversation: str, author: str) -> None:
-        """Have the key of the digests read with the first request."""
-        self._recorder.read_key()
-
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         self._recorder.observe(conversation, turn_id, step)
 

@@ -29,10 +29,10 @@ from bot.features.traces.reading import (
     find_turns,
     read_words,
 )
-from bot.features.traces.records import Act, keyed
+from bot.features.traces.records import Act
 from bot.features.traces.settings import Config
 from bot.features.traces.shown import difference, pretty, step_words, turn_row, turn_steps
-from bot.features.traces.store import HOUR_MS, Traces
+from bot.features.traces.store import HOUR_MS, Traces, keyed
 from bot.http import MEDIA_TYPES, Throttle, read_body, serving
 from bot.pipeline.services import Services
 from bot.texts import LANGUAGES, preferred_language

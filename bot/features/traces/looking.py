@@ -20,9 +20,9 @@ from bot.features.traces.reading import (
     find_turns,
     read_words,
 )
-from bot.features.traces.records import PERSON_BYTES, Act, keyed
+from bot.features.traces.records import Act
 from bot.features.traces.settings import Config
-from bot.features.traces.store import Traces, day_of
+from bot.features.traces.store import PERSON_BYTES, Traces, day_of, keyed
 from bot.settings import Settings, config_beside
 from bot.store import Store
 

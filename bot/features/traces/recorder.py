@@ -1,7 +1,7 @@
 """Records what turns do: facts of each, and words where they are kept.
 
-What a step of a turn left is sent to the store before the step is recorded in the journal, in the
-same request or an earlier one. So whatever another process can see of a turn, its trace has too;
+A step is only noted when it is observed. What is kept of it is made when the next request to the
+store leaves, and leaves with it: so whatever another process can see of a turn, its trace has too;
 what a process did after that and did not record is missing.
 """
 
@@ -12,7 +12,8 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -24,6 +25,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot import log as logging
+from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.features.traces.records import (
     Act,
@@ -32,10 +34,9 @@ from bot.features.traces.records import (
     Share,
     Words,
     encode,
-    keyed,
     pack_words,
 )
-from bot.features.traces.store import TURN_BYTES, Traces
+from bot.features.traces.store import TURN_BYTES, Change, Traces, keyed
 from bot.store.keys import person_of, shard_of
 from bot.telemetry.observed import (
     AttemptFailed,
@@ -58,6 +59,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 FLUSH_S = 0.5  # until what no step of the journal follows is sent
 MOST_OPEN = 1_000  # turns of which a process remembers what it has done
+MOST_NOTED = 1_000  # steps of which nothing is made yet: the store has not answered so far
 MOST_FACTS = 400  # of a share
 MOST_FILES = 256 * 1024  # bytes of the files within a request that are kept
 SHORTEST_PROMPT = 512  # bytes of a part of a request that is kept once, for all that have it
@@ -76,16 +78,18 @@ class OpenShare:
     """A share of a turn while this process works on it.
 
     Attributes:
-        facts: with ids of people where stored ones have digests.
+        at: when it began, milliseconds since the epoch.
+        person: keyed digest.
         words: bytes of words; ``records`` are those that are still to be sent.
         counted, counted_words: bytes of facts and of words that were sent.
         changed: something is still to be sent.
+        due: it is sent now, as the request that leaves may show the turn to others.
         events: ids of events and their uses that have been noted.
         decided: by call.
-        acts: that are still to be sent, each with when it ended.
+        acts: that are still to be sent, by call.
         digests: by what they stand for.
         begun: the number of the fact of a delivery that has begun.
-        asked_at: by model, when its last request was sent, milliseconds since the epoch.
+        asked_at: by model, when its last request was sent, milliseconds since the share began.
     """
 
     turn: str
@@ -102,9 +106,10 @@ class OpenShare:
     counted: int = 0
     counted_words: int = 0
     changed: bool = False
+    due: bool = False
     events: set[tuple[str, str]] = field(default_factory=set)
     decided: dict[str, CallDecided] = field(default_factory=dict)
-    acts: list[tuple[int, CallEnded]] = field(default_factory=list)
+    acts: dict[str, Act] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
     begun: int | None = None
     asked_at: dict[str, int] = field(default_factory=dict)
@@ -126,6 +131,8 @@ class Recorder:
         self._hours = hours
         self._place = place
         self._version = version
+        self._noted: deque[tuple[int, str, str, ObservedStep]] = deque(maxlen=MOST_NOTED)
+        self._is_awaited = False  # a request to the store, with which something leaves
         self._open: dict[str, OpenShare] = {}
         self._key = b""
         self._reading: asyncio.Future[list[Any]] | None = None
@@ -133,7 +140,7 @@ class Recorder:
         self._prompts: dict[bytes, str] = {}
         self._kept_at: dict[str, float] = {}  # by digest, when a prompt was sent to the store
         self._deleting: set[asyncio.Task[None]] = set()
-        self._notes: Mapping[type[Any], Callable[[OpenShare, Any], None]] = {
+        self._takes: Mapping[type[Any], Callable[[OpenShare, Any, int], None]] = {
             EventTaken: self._event,
             RequestSent: self._request,
             ResponseRead: self._response,
@@ -150,115 +157,123 @@ class Recorder:
 
     def observe(self, conversation: str, turn: str, step: ObservedStep) -> None:
         """See ``Feature.observe``."""
-        note = self._notes.get(type(step))
-        if note is None:
-            return
-        share = self._open.get(turn) or self._begin(conversation, turn)
-        note(share, step)
-
-    def read_key(self) -> None:
-        """Have the key of the digests read, if it is not known yet."""
-        if not self._key and self._reading is None:
-            self._reading = self._traces.read_key_later()
-            self._reading.add_done_callback(self._take_key)
+        self._noted.append((now_ms(), conversation, turn, step))
+        if not self._is_awaited:
+            self._is_awaited = True
+            self._traces.before_next(self._take_steps)
 
     def flush(self) -> None:
         """Send what has not been sent yet."""
         self._timer = None
-        for share in [one for one in self._open.values() if one.changed]:
-            self._send(share)
+        self._take_steps()
+        self._send([share for share in self._open.values() if share.changed])
 
     async def aclose(self) -> None:
         """Send the rest, and end the deletions under way."""
+        self._take_steps()
         if self._reading is not None:
             await asyncio.wait([self._reading])
         self.flush()
         await asyncio.gather(*self._deleting, return_exceptions=True)
+
+    def _take_steps(self) -> None:
+        """Make of the steps what is kept of them, and send what must not come later than the
+        request that leaves."""
+        self._is_awaited = False
+        if not self._key:
+            self._read_key()
+            return
+        due: dict[str, OpenShare] = {}
+        ahead = self._traces.clock() - now_ms()  # the store's clock
+        while self._noted:
+            noted_at, conversation, turn, step = self._noted.popleft()
+            if take := self._takes.get(type(step)):
+                at = noted_at + ahead
+                share = self._open.get(turn) or self._begin(conversation, turn, at)
+                try:
+                    take(share, step, at - share.at)
+                except Exception:
+                    log.exception("observer.failed", step=type(step).__name__)
+                if share.due:
+                    due[turn] = share
+        if due:
+            self._send(list(due.values()))
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
+
+    def _read_key(self) -> None:
+        """Have the key of the digests read; until then all steps wait."""
+        if self._reading is None:
+            self._reading = self._traces.read_key_later()
+            self._reading.add_done_callback(self._take_key)
 
     def _take_key(self, read: asyncio.Future[list[Any]]) -> None:
         self._reading = None
         if not read.cancelled() and read.exception() is None:
             (replies,) = read.result()
             self._key = bytes(replies[-1])
+            self._take_steps()
 
-    def _begin(self, conversation: str, turn: str) -> OpenShare:
-        self.read_key()
+    def _begin(self, conversation: str, turn: str, at: int) -> OpenShare:
         while len(self._open) >= MOST_OPEN:
             del self._open[next(iter(self._open))]
-        share = self._open[turn] = OpenShare(turn, conversation, self._traces.clock())
+        share = self._open[turn] = OpenShare(turn, conversation, at)
         return share
 
-    # What each step leaves:
+    # What is made of each step, so many milliseconds after the share began:
 
-    def _event(self, share: OpenShare, step: EventTaken) -> None:
+    def _event(self, share: OpenShare, step: EventTaken, at: int) -> None:
         message = step.message
         if (message.id, step.use) in share.events:
             return  # a turn that begins again goes through its events again
         share.events.add((message.id, step.use))
         author = message.author
         who = author.id if author else ""
-        share.person = share.person or who
+        person = self._person(share, who)
+        share.person = share.person or person
         words = self._words(share, text=message.text, who=author.name if author else "")
         if words and who:
-            person = person_of(share.conversation, who)
-            self._traces.index_later(person, share.conversation, self._hours())
+            writer = person_of(share.conversation, who)
+            self._traces.index_later(writer, share.conversation, self._hours())
         if words and not share.facts:
             words.conversation = share.conversation
         size = len(message.text.encode())
-        self._add(
-            share, Fact("event", self._at(share), step.kind, step.use, size=size, person=who), words
-        )
+        self._add(share, Fact("event", at, step.kind, step.use, size=size, person=person), words)
         if step.kind in CHANGES:
             deleting = asyncio.create_task(self._delete_words(share.conversation))
             self._deleting.add(deleting)
             deleting.add_done_callback(self._deleting.discard)
 
-    def _request(self, share: OpenShare, step: RequestSent) -> None:
-        share.asked_at[step.model] = self._traces.clock()
+    def _request(self, share: OpenShare, step: RequestSent, at: int) -> None:
+        share.asked_at[step.model] = at
         size = sum(map(len, step.pieces))
         words = self._words(share)
         if words:
             words.pieces = self._pieces(step.pieces)
-        self._add(share, Fact("request", self._at(share), step.model, size=size), words)
+        self._add(share, Fact("request", at, step.model, size=size), words)
 
-    def _response(self, share: OpenShare, step: ResponseRead) -> None:
-        now, events = self._traces.clock(), b"\n".join(step.events)
+    def _response(self, share: OpenShare, step: ResponseRead, at: int) -> None:
+        events = b"\n".join(step.events)
         words = self._words(share, text=step.detail)
         if words:
             words.pieces = (("json", logging.bytes_without_secrets(events)),)
-        fact = Fact(
-            "response",
-            self._at(share),
-            step.model,
-            step.stop_reason,
-            ms=now - share.asked_at.get(step.model, now),
-            size=len(events),
-            usage=step.usage,
-        )
-        self._add(share, fact, words)
-        self._send(share)  # what is recorded of the response follows
+        ms, size = at - share.asked_at.get(step.model, at), len(events)
+        reason, usage = step.stop_reason, step.usage
+        self._add(share, Fact("response", at, step.model, reason, ms, size, usage=usage), words)
+        share.due = True  # what is recorded of the response follows
 
-    def _failure(self, share: OpenShare, step: AttemptFailed) -> None:
-        wait_ms = round(step.wait_s * 1000)
-        fact = Fact(
-            "failure",
-            self._at(share),
-            step.model,
-            step.failure,
-            next=step.next_model,
-            wait_ms=wait_ms,
-        )
+    def _failure(self, share: OpenShare, step: AttemptFailed, at: int) -> None:
+        wait_ms, following = round(step.wait_s * 1000), step.next_model
+        fact = Fact("failure", at, step.model, step.failure, next=following, wait_ms=wait_ms)
         self._add(share, fact, self._words(share, text=step.cause))
 
-    def _decision(self, share: OpenShare, step: CallDecided) -> None:
+    def _decision(self, share: OpenShare, step: CallDecided, at: int) -> None:
         share.decided[step.call.id] = step
-        outcome = "approved" if step.approved else "rejected"
-        fact = Fact(
-            "decision", self._at(share), step.call.name, outcome, id=step.call.id, person=step.by
-        )
+        outcome, by = "approved" if step.approved else "rejected", self._person(share, step.by)
+        fact = Fact("decision", at, step.call.name, outcome, id=step.call.id, person=by)
         self._add(share, fact, self._words(share, text=step.reason))
 
-    def _call(self, share: OpenShare, step: CallEnded) -> None:
+    def _call(self, share: OpenShare, step: CallEnded, at: int) -> None:
         call, result = step.call, step.result
         response = encode(result.response)
         name = call.name if step.risk else UNKNOWN
@@ -268,56 +283,46 @@ class Recorder:
             words.result = logging.bytes_without_secrets(response)
             if step.made.arguments != call.arguments:
                 words.made = logging.bytes_without_secrets(encode(step.made.arguments))
-        fact = Fact(
-            "call",
-            self._at(share),
-            name,
-            result.outcome,
-            ms=step.ms,
-            size=len(response),
-            id=call.id,
-            risk=step.risk,
-        )
+        outcome, ms, size = result.outcome, step.ms, len(response)
+        fact = Fact("call", at, name, outcome, ms, size, id=call.id, risk=step.risk)
         self._add(share, fact, words)
         if step.risk == "high" or call.id in share.decided:
-            share.acts.append((self._traces.clock(), step))
+            share.acts[call.id] = self._act(share, share.at + at, step)
 
-    def _delivery(self, share: OpenShare, step: DeliveryBegun) -> None:
+    def _delivery(self, share: OpenShare, step: DeliveryBegun, at: int) -> None:
         share.begun = len(share.facts)
-        size = len(step.text.encode())
-        fact = Fact("delivery", self._at(share), size=size, id=step.delivery_id)
-        self._add(share, fact, self._words(share, text=step.text))
+        size, name = len(step.text.encode()), self._id(step.delivery_id)
+        words = self._words(share, text=step.text)
+        self._add(share, Fact("delivery", at, size=size, id=name), words)
 
-    def _measured(self, share: OpenShare, step: Measured) -> None:
+    def _measured(self, share: OpenShare, step: Measured, at: int) -> None:
         """Turns and deliveries; what a model or a tool has taken stands with its own step."""
         if step.kind == "turn":
-            share.outcome, share.ms = step.outcome, self._at(share)
-            self._touch(share)
+            share.outcome, share.ms, share.changed = step.outcome, at, True
         elif step.kind == "delivery" and share.begun is not None:
             if share.begun < len(share.facts):
                 fact = share.facts[share.begun]
                 ended = replace(fact, name=step.name, outcome=step.outcome, ms=step.ms)
                 share.facts[share.begun] = ended
             share.begun = None
-            self._send(share)  # the request that takes it from the outbox follows
+            share.due = True  # the request that takes it from the outbox follows
 
-    def _rating(self, share: OpenShare, step: Rated) -> None:
-        outcome = "good" if step.is_good else "bad"
-        self._add(share, Fact("rating", self._at(share), outcome=outcome, person=step.by))
+    def _rating(self, share: OpenShare, step: Rated, at: int) -> None:
+        outcome, by = "good" if step.is_good else "bad", self._person(share, step.by)
+        self._add(share, Fact("rating", at, outcome=outcome, person=by))
 
-    def _share_begun(self, share: OpenShare, step: ShareBegun) -> None:
+    def _share_begun(self, share: OpenShare, step: ShareBegun, at: int) -> None:
         share.resumed = share.resumed or step.is_resumed
 
-    def _share_failed(self, share: OpenShare, step: ShareFailed) -> None:
+    def _share_failed(self, share: OpenShare, step: ShareFailed, at: int) -> None:
         if step.outcome == "given_up":
             share.outcome = "failed"
-        fact = Fact("failure", self._at(share), outcome=step.outcome)
+        fact = Fact("failure", at, outcome=step.outcome)
         self._add(share, fact, self._words(share, text=step.cause))
 
-    def _share_ended(self, share: OpenShare, step: ShareEnded) -> None:
+    def _share_ended(self, share: OpenShare, step: ShareEnded, at: int) -> None:
         """Of a turn that is left as it is, what was done is sent with its lease's release."""
-        if step.cause and share.changed:
-            self._send(share)
+        share.due = share.due or bool(step.cause and share.changed)
 
     # How it is sent:
 
@@ -329,11 +334,8 @@ class Recorder:
         struck = logging.without_secrets(text)
         return Words(share.share, len(share.facts), struck, who)
 
-    def _at(self, share: OpenShare) -> int:
-        return self._traces.clock() - share.at
-
     def _add(self, share: OpenShare, fact: Fact, words: Words | None = None) -> None:
-        """Add a step, which is sent soon; of too many the last are left out."""
+        """Add a fact, with its words; of too many the last are left out."""
         if len(share.facts) < MOST_FACTS:
             share.facts.append(fact)
         else:
@@ -345,41 +347,28 @@ class Recorder:
                 record = pack_words(words)
             share.records += record
             share.words += len(record)
-        self._touch(share)
-
-    def _touch(self, share: OpenShare) -> None:
         share.changed = True
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
 
-    def _send(self, share: OpenShare) -> None:
-        """Send a share with the process's next request."""
-        if not self._key:
-            self.read_key()
-            self._touch(share)
-            return
-        if share.records:
-            turn, records, hours = self._id(share.turn), bytes(share.records), self._hours()
-            self._traces.add_words_later(share.conversation, turn, share.at, records, hours)
-            share.records.clear()
-        for at, ended in share.acts:
-            self._traces.keep_act_later(self._act(share, at, ended), ended.call.id)
-        share.acts.clear()
-        as_kept = self._as_kept(share)
-        stored = encode(as_kept)
-        more, more_words = len(stored) - share.counted, share.words - share.counted_words
-        self._traces.note_later(as_kept, stored, more, more_words)
-        share.counted, share.counted_words, share.changed = len(stored), share.words, False
+    def _send(self, shares: Iterable[OpenShare]) -> None:
+        """Send shares, with their words and acts."""
+        changes: list[Change] = []
+        for share in shares:
+            if share.records:
+                turn, records, hours = self._id(share.turn), bytes(share.records), self._hours()
+                self._traces.add_words_later(share.conversation, turn, share.at, records, hours)
+                share.records.clear()
+            for call, act in share.acts.items():
+                self._traces.keep_act_later(act, call)
+            share.acts.clear()
+            as_kept = self._as_kept(share)
+            stored = encode(as_kept)
+            more, more_words = len(stored) - share.counted, share.words - share.counted_words
+            changes.append(Change(as_kept, stored, more, more_words))
+            share.counted, share.counted_words = len(stored), share.words
+            share.changed = share.due = False
+        self._traces.note_later(changes)
 
     def _as_kept(self, share: OpenShare) -> Share:
-        """A share with digests in place of ids."""
-        facts = []
-        for fact in share.facts:
-            if fact.person:
-                fact = replace(fact, person=self._person(share, fact.person))
-            if fact.kind == "delivery":
-                fact = replace(fact, id=self._id(fact.id))
-            facts.append(fact)
         return Share(
             self._id(share.turn),
             share.share,
@@ -388,8 +377,8 @@ class Recorder:
             shard_of(share.conversation),
             self._digest(share, share.conversation),
             self._digest(share, self._place(share.conversation)),
-            self._person(share, share.person),
-            tuple(facts),
+            share.person,
+            tuple(share.facts),
             share.outcome,
             share.ms,
             share.words,
@@ -405,7 +394,7 @@ class Recorder:
             decided = "approved" if decision.approved else "rejected"
             by = self._person(share, decision.by)
         arguments = keyed(self._key, encode(ended.made.arguments).decode())
-        who, turn = self._person(share, share.person), self._id(share.turn)
+        turn, who = self._id(share.turn), share.person
         return Act(at, turn, who, call.name, arguments, decided, by, result.outcome)
 
     def _person(self, share: OpenShare, author: str) -> str:

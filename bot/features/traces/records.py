@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import Literal
 
 from msgspec import Struct, json, msgpack
@@ -18,7 +17,6 @@ Kind = Literal["event", "request", "response", "failure", "decision", "call", "d
 # A piece of a request or response: JSON; the digest of what is kept once, as the prompt is; the
 # data of a file, which the body holds as base64; the size of what was too large.
 Piece = tuple[Literal["json", "shared", "file", "left_out"], bytes]
-PERSON_BYTES = 8  # of a keyed digest
 LENGTH_BYTES = 4  # before each record of words
 
 
@@ -142,12 +140,6 @@ decode_share = json.Decoder(Share).decode
 decode_act = json.Decoder(Act).decode
 _pack = msgpack.Encoder().encode
 _unpack = msgpack.Decoder(Words).decode
-
-
-def keyed(key: bytes, text: str) -> str:
-    """The digest that stands for a person or a place; empty for nobody. BLAKE2 with a key is a
-    message authentication code, as HMAC is."""
-    return blake2b(text.encode(), key=key, digest_size=PERSON_BYTES).hexdigest() if text else ""
 
 
 def pack_words(words: Words) -> bytes:

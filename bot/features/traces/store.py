@@ -15,8 +15,9 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from datetime import UTC, datetime
+from hashlib import blake2b
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 
@@ -36,10 +37,25 @@ PRIVATE_S = 400 * DAY_S  # after the last command
 TURN_BYTES = 1024 * 1024  # of words
 PAGE = 500  # shares read in one request
 FIRST_BYTES = 64 * 1024  # of words, which hold the first message of a turn
+PERSON_BYTES = 8  # of a keyed digest
 MOST_DELETED = 500  # keys deleted in one request
 KIND = "words"  # in the index of what belongs to somebody: a conversation
 BYTES = (b"bytes", b"words")  # the fields of an hour's numbers
 KEY = shared_key("traces", "key")
+
+
+class Change(NamedTuple):
+    """A share that takes the place of what was kept of it before.
+
+    Attributes:
+        stored: the share, encoded.
+        more, more_words: bytes by which the share and its words have grown.
+    """
+
+    share: Share
+    stored: bytes
+    more: int
+    more_words: int
 
 
 class Traces:
@@ -55,17 +71,19 @@ class Traces:
         self._belongings = store.belongings
         self._ttl_s = days * DAY_S
         self.clock = store.clock
+        self.before_next = store.scripts.client.before_next
 
-    def note_later(self, share: Share, stored: bytes, more: int, more_words: int) -> None:
-        """Keep a share, in place of what was kept of it before.
-
-        Args:
-            stored: the share, encoded.
-            more, more_words: bytes by which the share and its words have grown.
-        """
-        keys, field = [shares_key(hour_of(share.at))], f"{share.turn} {share.share}"
-        arguments = [field, stored, self._ttl_s, more, more_words]
-        _ = self._scripts.send_later([self._scripts.command("traces.note", keys, arguments)])
+    def note_later(self, changes: Iterable[Change]) -> None:
+        """Keep shares."""
+        by_hour: dict[str, list[Change]] = {}
+        for change in changes:
+            by_hour.setdefault(shares_key(hour_of(change.share.at)), []).append(change)
+        for key, some in by_hour.items():
+            more, more_words = sum(one.more for one in some), sum(one.more_words for one in some)
+            arguments: list[Any] = [self._ttl_s, more, more_words]
+            for share, stored, *_ in some:
+                arguments += (f"{share.turn} {share.share}", stored)
+            _ = self._scripts.send_later([self._scripts.command("traces.note", [key], arguments)])
 
     def add_words_later(
         self, conversation: str, turn: str, began_at: int, records: bytes, hours: int
@@ -240,6 +258,12 @@ def _keeping(act: Act, name: str) -> list[Command]:
 def hour_of(at: int) -> int:
     """The number of the hour of a time (ms) since the epoch."""
     return at // HOUR_MS
+
+
+def keyed(key: bytes, text: str) -> str:
+    """The digest that stands for a person or a place; empty for nobody. BLAKE2 with a key is a
+    message authentication code, as HMAC is."""
+    return blake2b(text.encode(), key=key, digest_size=PERSON_BYTES).hexdigest() if text else ""
 
 
 def day_of(at: int) -> str:

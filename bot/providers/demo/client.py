@@ -12,11 +12,10 @@ from bot.providers import (
     ToolChoice,
     model_message,
     replay,
-    show_response,
 )
 from bot.providers.demo.request import Call, Turn, read_turn
 from bot.providers.demo.response import answer
-from bot.telemetry.observed import OBSERVER, RequestSent
+from bot.telemetry.observed import OBSERVER, RequestSent, ResponseRead
 from bot.texts import Texts
 from bot.transcript import Message, Part, Text, ToolCall, Usage, encode, new_id
 
@@ -55,7 +54,9 @@ class Demo:
         message = model_message(parts)
         usage = Usage(input=_tokens(request.system, messages), output=_tokens("", [message]))
         response = ModelResponse(message, "tool_use" if calls else "end_turn", usage, self.model)
-        show_response(response)
+        if observe:
+            read = (encode(message),)
+            observe(ResponseRead(self.model, read, message, response.stop_reason, usage))
         for event in replay(response):
             yield event
 

@@ -37,13 +37,12 @@ from bot.providers import (
     TextDelta,
     ToolCallDelta,
     model_message,
-    show_response,
 )
 from bot.providers.retry_policy import LAST_BYTES_TIMEOUT_S
 from bot.providers.shared.entry import Options
 from bot.providers.shared.failures import Failures
 from bot.providers.shared.request import estimate_tokens
-from bot.telemetry.observed import OBSERVER
+from bot.telemetry.observed import OBSERVER, ResponseRead
 from bot.transcript import (
     NOT_GROUNDED,
     Grounding,
@@ -442,7 +441,8 @@ async def stream_answer(
                     break
     whole = answer.response()
     if observe:
-        show_response(whole, read)
+        message, reason, usage = whole.message, whole.stop_reason, whole.usage
+        observe(ResponseRead(whole.model, tuple(read), message, reason, usage, whole.detail))
     yield Completed(whole)
 
 

@@ -9,8 +9,9 @@ import pytest
 from bot.agent.loop import Agent
 from bot.agent.provenance import Provenance
 from bot.agent.turn import Turn, TurnContext
+from bot.channels import NoWatcher
 from bot.features.lists.tools import AddToList
-from bot.live_events import AnswerText, NoWatcher
+from bot.live_events import AnswerText
 from bot.providers.scripted import Scripted, Step
 from bot.telemetry import Metrics
 from bot.transcript import (

@@ -8,8 +8,8 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.agent.turn import TurnUpdate
-from bot.channels import Album, InboundEvent
-from bot.live_events import NoWatcher, Watcher
+from bot.channels import Album, InboundEvent, NoWatcher
+from bot.live_events import Watcher
 from bot.pipeline.answer import ConversationPorts
 from bot.pipeline.prepare import Attempt
 from bot.providers.scripted import Step

@@ -10,7 +10,7 @@ from bot.errors import StoreUnavailable
 from bot.features.traces.bounds import Bounds
 from bot.features.traces.reading import find_turns
 from bot.features.traces.records import Fact, Share, encode
-from bot.features.traces.store import HOUR_MS, Traces
+from bot.features.traces.store import HOUR_MS, Change, Traces
 from bot.store import Store, open_store
 from tests.fixtures_store import redis_server
 
@@ -34,7 +34,7 @@ async def keep(store: Store, count: int, at: int) -> None:
         facts = (Fact("event", 0, outcome="x" * SIZE),)
         share = Share(turn, "a", at + number, "line", 0, "c", "p", "u", facts)
         stored = encode(share)
-        traces.note_later(share, stored, len(stored), 0)
+        traces.note_later([Change(share, stored, len(stored), 0)])
     await store.scripts.ask("PING")
 
 

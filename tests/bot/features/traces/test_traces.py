@@ -16,8 +16,8 @@ from bot.features.traces.reading import (
     find_turns,
     read_words,
 )
-from bot.features.traces.records import Act, Fact, Kind, Share, encode, keyed
-from bot.features.traces.store import HOUR_MS, Traces, day_of
+from bot.features.traces.records import Act, Fact, Kind, Share, encode
+from bot.features.traces.store import HOUR_MS, Change, Traces, day_of, keyed
 from bot.pipeline.feature import Feature
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -221,7 +221,7 @@ async def note(store: Store, *shares: Share) -> None:
     traces = Traces(store, 7)
     for share in shares:
         stored = encode(share)
-        traces.note_later(share, stored, len(stored), 0)
+        traces.note_later([Change(share, stored, len(stored), 0)])
     await store.scripts.ask("PING")
 
 

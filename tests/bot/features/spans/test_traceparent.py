@@ -10,8 +10,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
+from bot.features.spans.traceparent import TraceparentReader
 from bot.telemetry.observed import INCOMING
-from bot.web.traceparent import TraceparentReader
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 WHOLE = f"00-{TRACE}-{SPAN}-01"
