@@ -13,7 +13,6 @@ from pydantic import SecretStr
 
 from bot.errors import SettingsError
 from bot.providers import Provider, anthropic, demo, gemini, json_mode, ollama, openai
-from bot.providers.fallback import FallbackProvider
 from bot.providers.shared.entry import Options, ProviderEntry
 from bot.settings import Settings, config_beside
 from bot.telemetry import Metrics
@@ -54,6 +53,9 @@ class Models:
                 installed.
         """
         if names not in self._found:
+            # It loads aiohttp, which takes 0.2 s: commands that ask no model do not wait for it.
+            from bot.providers.fallback import FallbackProvider  # noqa: PLC0415
+
             for name in names:
                 if name not in self._opened:
                     self._opened[name] = _open(self._settings, name, self._registry, asker)

@@ -11,6 +11,7 @@ from redis.exceptions import ResponseError
 from bot.store.clients import connect
 from bot.store.cluster import Slots
 from bot.store.server import MAX_BATCH, Batches, Request
+from tests.waiting import until
 
 
 class Server:
@@ -97,8 +98,7 @@ async def test_the_time_of_what_waits_begins_with_it(monkeypatch: pytest.MonkeyP
     await batches.submit_later([("alone",)])
     assert clock.time() - began > 0.15
     batches.before_next(lambda: made.append("second"))
-    while len(made) < 2:
-        await asyncio.sleep(0.01)
+    await until(lambda: made == ["first", "second"])
 
 
 async def test_what_can_wait_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
