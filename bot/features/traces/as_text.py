@@ -103,7 +103,9 @@ def _head(turn: TracedTurn, kept: TurnWords, zone: tzinfo, now_ms: int) -> Itera
     for usage in turn.usages.values():
         tokens += usage.total
         cached += usage.cached
-    ended = "under way" if turn.is_under_way(now_ms) else turn.outcome or "never ended"
+    ended = turn.outcome or "never ended"
+    if turn.is_under_way(now_ms):
+        ended = "waits for a decision" if turn.waits else "under way"
     yield f"{visible(turn.id)}  {clock_time(turn.at, zone)}  {visible(ended)}, {_seconds(turn.ms)}"
     whose = f"conversation {first.conversation}"
     if kept.conversation:

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from bot.clock import DAY_S
 from bot.features.traces.records import Fact, Piece, Share, Words, unpack_words
 from bot.features.traces.store import Traces, hour_of
 from bot.prices import cost, load_prices
@@ -18,7 +19,9 @@ from bot.transcript import UNREADABLE, Usage
 
 FAILED = "failed"
 DAMAGED = (*UNREADABLE, ValueError, zlib.error)  # what records that cannot be read raise
-UNDER_WAY_MS = 600_000  # a turn without an outcome is under way for so long at most
+# A turn without an outcome is under way for so long at most:
+UNDER_WAY_MS = 600_000
+WAITS_MS = DAY_S * 1000  # if it waits for somebody's decision
 MOST_TURNS = 500  # of a list
 MOST_READ = 50  # turns whose first words are read in one request
 AFTERWARDS = ("delivery", "rating")  # kinds of facts that come after the commit, too
@@ -117,6 +120,11 @@ class TracedTurn:
         return self.outcome or "open"
 
     @property
+    def waits(self) -> bool:
+        """Whether it waited for somebody's decision when it was last worked on."""
+        return not self.outcome and self.shares[-1].waits
+
+    @property
     def asks_model(self) -> bool:
         return any(fact.kind == "request" for _, _, fact in self.facts)
 
@@ -137,7 +145,8 @@ class TracedTurn:
 
     def is_under_way(self, now_ms: int) -> bool:
         """Whether it may still be answered."""
-        return self.has_events and not self.outcome and now_ms - self.shares[-1].at < UNDER_WAY_MS
+        most = WAITS_MS if self.waits else UNDER_WAY_MS
+        return self.has_events and not self.outcome and now_ms - self.shares[-1].at < most
 
 
 class Wanted(Struct, frozen=True):

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from bot import log as logging
 from bot.clock import now_ms
-from bot.errors import StoreUnavailable
+from bot.errors import StoreUnavailable, TurnParked
 from bot.features.traces.records import (
     Act,
     Fact,
@@ -101,6 +101,7 @@ class OpenShare:
     outcome: str = ""
     ms: int = 0
     resumed: bool = False
+    waits: bool = False
     words: int = 0
     records: bytearray = field(default_factory=bytearray)
     counted: int = 0
@@ -312,7 +313,7 @@ class Recorder:
         self._add(share, Fact("rating", at, outcome=outcome, person=by))
 
     def _share_begun(self, share: OpenShare, step: ShareBegun, at: int) -> None:
-        share.resumed = share.resumed or step.is_resumed
+        share.resumed, share.waits = share.resumed or step.is_resumed, False
 
     def _share_failed(self, share: OpenShare, step: ShareFailed, at: int) -> None:
         if step.outcome == "given_up":
@@ -322,6 +323,8 @@ class Recorder:
 
     def _share_ended(self, share: OpenShare, step: ShareEnded, at: int) -> None:
         """Of a turn that is left as it is, what was done is sent with its lease's release."""
+        if step.cause == TurnParked.__name__:
+            share.waits = share.changed = True
         share.due = share.due or bool(step.cause and share.changed)
 
     # How it is sent:
@@ -384,6 +387,7 @@ class Recorder:
             share.words,
             self._version,
             share.resumed,
+            share.waits,
         )
 
     def _act(self, share: OpenShare, at: int, ended: CallEnded) -> Act:

@@ -66,6 +66,7 @@ class Share(Struct, frozen=True, omit_defaults=True):
         words: bytes of words that were sent to the store.
         version: of Kaiwa.
         resumed: the turn was begun before, perhaps by another process.
+        waits: it was left to wait for somebody's decision.
     """
 
     turn: str
@@ -82,6 +83,7 @@ class Share(Struct, frozen=True, omit_defaults=True):
     words: int = 0
     version: str = ""
     resumed: bool = False
+    waits: bool = False
 
     @property
     def is_rating(self) -> bool:

@@ -37,11 +37,13 @@ def turn_row(turn: TracedTurn, now_ms: int) -> dict[str, Any]:
 
 
 def state_of(turn: TracedTurn, now_ms: int) -> str:
-    """``answered``, ``failed``, ``under_way``; ``lost`` where the process was gone before the
-    end."""
+    """``answered``, ``failed``, ``under_way``, ``waits`` for somebody's decision; ``lost`` where
+    the process was gone before the end."""
     if turn.outcome:
         return turn.outcome if turn.outcome in STATES else "other"
-    return "under_way" if turn.is_under_way(now_ms) else "lost"
+    if not turn.is_under_way(now_ms):
+        return "lost"
+    return "waits" if turn.waits else "under_way"
 
 
 def turn_steps(turn: TracedTurn, now_ms: int) -> list[dict[str, Any]]:

@@ -94,7 +94,7 @@ async def test_turns_under_way_are_counted(store: Store) -> None:
         listing = (await client.get("/inside/turns")).json()
     assert listing["under_way"]["count"] == 1
     assert listing["under_way"]["oldest"] == listing["turns"]
-    assert listing["turns"][0]["state"] == "under_way"
+    assert listing["turns"][0]["state"] == "waits"
 
 
 @pytest.mark.parametrize(

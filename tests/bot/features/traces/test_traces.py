@@ -17,6 +17,7 @@ from bot.features.traces.reading import (
     read_words,
 )
 from bot.features.traces.records import Act, Fact, Kind, Share, encode
+from bot.features.traces.shown import state_of
 from bot.features.traces.store import HOUR_MS, Change, Traces, day_of, keyed
 from bot.pipeline.feature import Feature
 from bot.providers.scripted import Step
@@ -249,6 +250,20 @@ async def test_what_has_no_beginning_is_found_too(store: Store, traces: Traces) 
     assert await find_last(traces) is None
     await note(store, part(store.clock(), "rating"))
     assert await find_turns(traces) == []
+
+
+async def test_a_turn_that_waits_for_somebody_is_under_way_for_longer(
+    store: Store, traces: Traces
+) -> None:
+    """Until the process that goes on with it has left it too."""
+    began, hour = store.clock() - HOUR_MS, HOUR_MS
+    waiting = replace(part(began, "event", "request", "response"), waits=True)
+    await note(store, waiting)
+    (turn,) = await find_turns(traces)
+    assert [state_of(turn, began + at) for at in (hour, 25 * hour)] == ["waits", "lost"]
+    await note(store, part(began + 1_000, "decision", share="b", resumed=True))
+    (turn,) = await find_turns(traces)
+    assert [state_of(turn, began + at) for at in (5_000, hour)] == ["under_way", "lost"]
 
 
 async def test_what_is_sent_without_a_turn_leaves_no_words(store: Store, traces: Traces) -> None:
