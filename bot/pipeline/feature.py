@@ -229,8 +229,7 @@ class Limits:
 
 
 class Decisions:
-    """Decides about calls that act. One feature at most is this too; as it stands here, none is
-    made."""
+    """Decides about calls that act. One feature at most is this too; by itself it allows none."""
 
     async def may_call(self, turn: CallingTurn, acting: ActingCall) -> ApprovalDecision:
         """Decide about a call.
@@ -317,6 +316,10 @@ class Feature:
     async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> Message | None:
         """A message before those that a turn answers; it is not stored."""
         return None
+
+    async def is_private(self, conversation: str) -> bool:
+        """Whether nobody may keep words of a conversation beside its history."""
+        return False
 
     async def overheard(self, conversation: str) -> list[Message]:
         """What the feature keeps of messages that do not call the bot, oldest first, without
@@ -408,9 +411,7 @@ class Feature:
         self, lease: Lease, asked: InboundEvent | None = None, parked: ParkedTurn | None = None
     ) -> float | None:
         """Do something for people who wait: for the answer to ``asked``, which takes long, or
-        behind it; or behind the question of a parked turn.
-
-        Called again and again.
+        behind it; or behind the question of a parked turn. It is called again and again.
 
         Returns:
             Seconds until the next call is needed; None: it may take its time.

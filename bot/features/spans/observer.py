@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
+from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -28,7 +29,7 @@ from starlette.middleware import Middleware
 from bot.features.spans import words
 from bot.features.spans.export import TURN_ID, Export, first_span
 from bot.features.spans.traceparent import TraceparentReader
-from bot.pipeline.feature import Feature
+from bot.pipeline.feature import Feature, TurnRequest
 from bot.pipeline.services import Services
 from bot.store.keys import digest_of
 from bot.telemetry.observed import (
@@ -79,12 +80,14 @@ class Share:
     """What this process does of a turn.
 
     Attributes:
+        conversation: of the turn.
         root: the first span of the tree.
         agent: the span to which models and calls belong.
         open: spans that have not ended.
         failure: of the last model that failed.
     """
 
+    conversation: str
     root: Span
     agent: Span
     open: set[Span] = field(default_factory=set)
@@ -111,6 +114,16 @@ class Spans(Feature):
         self._export = export
         self._shares: OrderedDict[str, Share] = OrderedDict()
         self._begun: dict[str, Begun] = {}
+        self._open: set[str] = set()  # conversations with a turn whose words may be told
+
+    async def before_model(self, request: TurnRequest, asked: Sequence[Message]) -> Message | None:
+        """Look whether the words of the turn may be told."""
+        conversation = request.conversation
+        if self._export.in_spans or self._export.in_events:
+            features = self._services.features
+            if not any(await features.each(Feature.is_private, conversation)):
+                self._open.add(conversation)
+        return None
 
     async def aclose(self) -> None:
         """Send what is left."""
@@ -119,6 +132,7 @@ class Spans(Feature):
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         """Make a span, or add to one."""
         if isinstance(step, ShareBegun):
+            self._open.discard(conversation)
             # A turn before this one may have been left in a call.
             CALL.set(None)
             CHAT.set(None)
@@ -188,7 +202,8 @@ class Spans(Feature):
                 is_linked=begun.is_resumed,
                 started_ns=started_ns,
             )
-        self._keep(turn_id, Share(known.root if known else span, span))
+        root = known.root if known else span
+        self._keep(turn_id, Share(begun.conversation, root, span))
 
     def _keep(self, turn_id: str, share: Share) -> None:
         self._shares[turn_id] = share
@@ -225,9 +240,10 @@ class Spans(Feature):
             _fail(agent, share.failure or "_OTHER")
         elif cause and not is_parked:
             _fail(agent, cause)
-        if share.asked:
+        tells = self._export.in_spans and share.conversation in self._open
+        if tells and share.asked:
             agent.set_attribute("gen_ai.input.messages", words.messages(share.asked))
-        if share.answered:
+        if tells and share.answered:
             said = words.answer(share.answered.message, share.answered.stop_reason)
             agent.set_attribute("gen_ai.output.messages", said)
         agent.end()
@@ -283,7 +299,7 @@ class Spans(Feature):
 
     def _close_chat(self, share: Share, chat: Chat, read: ResponseRead | None) -> None:
         """End the span, with the words of the request and of its answer where they are wanted."""
-        if self._export.in_spans or self._export.in_events:
+        if share.conversation in self._open:
             said = {
                 "gen_ai.system_instructions": words.instructions(chat.asked.system),
                 "gen_ai.input.messages": words.messages(chat.asked.messages),
@@ -323,7 +339,7 @@ class Spans(Feature):
         span.set_attributes({"kaiwa.tool.risk": step.risk, "kaiwa.tool.outcome": outcome})
         if outcome != "ok":
             _fail(span, outcome)
-        if self._export.in_spans:
+        if self._export.in_spans and share.conversation in self._open:
             span.set_attribute("gen_ai.tool.call.arguments", words.value(step.made.arguments))
             span.set_attribute("gen_ai.tool.call.result", words.value(result.response))
         span.end()
@@ -343,7 +359,7 @@ class Spans(Feature):
             # Another process has taken the turn; what is no turn's has a trace for itself.
             ids = first_span(turn_id) if TURN_ID.fullmatch(turn_id) else None
             span = self._export.start(name, kind, about, ids=ids, is_linked=True)
-            share = Share(span, span)
+            share = Share(conversation, span, span)
             self._keep(turn_id, share)
         _end_delivery(share, "left")
         share.delivery = span

@@ -49,6 +49,9 @@ class Deletions(Feature):
     async def reset(self, conversation: str) -> None:
         await self._traces.delete_words(conversation)
 
+    async def is_private(self, conversation: str) -> bool:
+        return await self._traces.is_private(conversation)
+
     async def _private_on(self, context: CommandContext) -> Reply:
         return await self._set_private(context, private=True)
 
