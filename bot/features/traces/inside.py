@@ -32,7 +32,7 @@ from bot.features.traces.reading import (
 from bot.features.traces.records import Act
 from bot.features.traces.settings import Config
 from bot.features.traces.shown import difference, pretty, step_words, turn_row, turn_steps
-from bot.features.traces.store import HOUR_MS, Traces, keyed
+from bot.features.traces.store import HOUR_MS, Traces
 from bot.http import MEDIA_TYPES, Throttle, read_body, serving
 from bot.pipeline.services import Services
 from bot.texts import LANGUAGES, preferred_language
@@ -44,7 +44,6 @@ MOST_ROWS = 200
 OLDEST = 10  # turns under way that are named
 NO_STORE = {"Cache-Control": "no-store"}
 ID = re.compile(r"[\w-]{1,64}", re.ASCII)
-DIGEST = re.compile(r"[0-9a-f]{16}")
 Time = Annotated[int, Meta(ge=0, le=10**14)]
 Endpoint = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
@@ -161,7 +160,7 @@ class Inside:
         wanted = Wanted(
             query.since,
             query.until,
-            where=await self._digest(query.where),
+            where=await self._traces.digest_of(query.where),
             channel=query.channel,
             tool=query.tool,
             failed=bool(query.failed),
@@ -186,12 +185,6 @@ class Inside:
                 "models": self._ask.models,
             }
         )
-
-    async def _digest(self, where: str) -> str:
-        """The digest of a conversation or place, of which the id or the digest is given."""
-        if not where or DIGEST.fullmatch(where):
-            return where
-        return keyed(await self._traces.read_key(), where)
 
     async def _turn(self, request: Request) -> Response:
         turn = await self._wanted(request)

@@ -22,7 +22,7 @@ from bot.features.traces.reading import (
 )
 from bot.features.traces.records import Act
 from bot.features.traces.settings import Config
-from bot.features.traces.store import PERSON_BYTES, Traces, day_of, keyed
+from bot.features.traces.store import DIGEST, Traces, day_of
 from bot.settings import Settings, config_beside
 from bot.store import Store
 
@@ -30,7 +30,6 @@ TERMINAL = "terminal"
 LAST = "last"
 TURN = re.compile(r"[\w-]{1,100}")  # of what is sent without a turn it is a digest
 OF_DELIVERY = re.compile(r"(?<=^turn_[0-9a-f]{32})_(\d{1,3}|back)$")  # behind its turn's id
-DIGEST = re.compile(rf"[0-9a-f]{{{2 * PERSON_BYTES}}}")
 PERIOD = re.compile(r"(\d{1,4})([mhd])")
 UNIT_S = {"m": 60, "h": 3_600, "d": DAY_S}
 MOST_OF_ONE = 50  # turns of a conversation
@@ -71,23 +70,20 @@ async def look(settings: Settings, store: Store, which: str) -> Look | Turns:
 
 
 async def _turns_of(traces: Traces, conversation: str) -> list[TracedTurn]:
-    digest = await _digest_of(traces, conversation)
-    if not digest:
+    if not _is_place(conversation):
         raise BadInput(
             f"{conversation!r} is no turn (turn_…), no conversation (line:…, slack:…, console:…, "
             f"or its digest) and not {LAST}; see kaiwa conversations"
         )
-    if turns := await find_turns(traces, Wanted(conversation=digest), MOST_OF_ONE):
+    wanted = Wanted(conversation=await traces.digest_of(conversation))
+    if turns := await find_turns(traces, wanted, MOST_OF_ONE):
         return turns
     raise BadInput(f"nothing is kept of {conversation!r}: see kaiwa conversations")
 
 
-async def _digest_of(traces: Traces, name: str) -> str:
-    """The keyed digest of a conversation or place that is named by its id or by that; empty for
-    what is neither."""
-    if DIGEST.fullmatch(name):
-        return name
-    return keyed(await traces.read_key(), name) if ":" in name else ""
+def _is_place(name: str) -> bool:
+    """Whether it may be the id of a conversation or place, or the digest of one."""
+    return ":" in name or bool(DIGEST.fullmatch(name))
 
 
 async def conversations(
@@ -103,9 +99,9 @@ async def conversations(
     if asked.rated not in ("", "good", "bad"):
         raise BadInput(f"--rated takes good or bad, not {asked.rated!r}")
     since = read_since(asked.since, store.clock(), zone) if asked.since else 0
-    place = await _digest_of(traces, asked.place) if asked.place else ""
-    if asked.place and not place:
+    if asked.place and not _is_place(asked.place):
         raise BadInput(f"--place takes an id such as line:… or its digest, not {asked.place!r}")
+    place = await traces.digest_of(asked.place)
     wanted = Wanted(
         since=since, place=place, tool=asked.tool, failed=asked.failed, rated=asked.rated
     )

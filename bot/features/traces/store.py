@@ -12,6 +12,7 @@ kaiwa:{02}:acts:2026-11-27            the record of acts, by turn and call
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from datetime import UTC, datetime
@@ -38,6 +39,7 @@ TURN_BYTES = 1024 * 1024  # of words
 PAGE = 500  # shares read in one request
 FIRST_BYTES = 64 * 1024  # of words, which hold the first message of a turn
 PERSON_BYTES = 8  # of a keyed digest
+DIGEST = re.compile(rf"[0-9a-f]{{{2 * PERSON_BYTES}}}")
 MOST_DELETED = 500  # keys deleted in one request
 KIND = "words"  # in the index of what belongs to somebody: a conversation
 BYTES = (b"bytes", b"words")  # the fields of an hour's numbers
@@ -135,6 +137,11 @@ class Traces:
     async def read_key(self) -> bytes:
         """The key of the digests; empty if nothing was traced yet."""
         return bytes(await self._scripts.ask("GET", KEY) or b"")
+
+    async def digest_of(self, name: str) -> str:
+        """The keyed digest of a conversation or place, of which that or the id is given; empty for
+        none."""
+        return name if not name or DIGEST.fullmatch(name) else keyed(await self.read_key(), name)
 
     async def lengthen_key(self) -> None:
         """Have the key of the digests kept for as long as they are made."""

@@ -302,3 +302,21 @@ async def test_forget_me_reaches_a_group_where_one_was_only_heard(
     assert await traces.words(turn.first.shard, turn.id)
     await harness.say("/forget me", "m2")
     assert await traces.words(turn.first.shard, turn.id) == b""
+
+
+@pytest.mark.parametrize(("hours", "said"), [(36, "36 hours"), (0, "")])
+async def test_people_are_told_for_how_long_words_are_kept(
+    store: Store, hours: int, said: str
+) -> None:
+    """By /help, by what greets, and on the page about a person; in their language."""
+    harness = Harness(store, [], settings={"trace_words_hours": hours})
+    await harness.say("/help", "m1")
+    greeting = InboundEvent(words("m2", ""), event="canned", target="line.greeting")
+    await harness.take(greeting)
+    await harness.process()
+    features = harness.runner.services.features
+    sections = await features.overview(HERE, InboundEvent(words("m3", "hello")))
+    kept = [section.empty for section in sections]
+    told = [text for text in [*harness.box.texts, *kept] if "is kept for" in text]
+    assert len(told) == (3 if said else 0)
+    assert all(said in text for text in told)
