@@ -96,10 +96,12 @@ class RequestSent:
 
     Attributes:
         pieces: of the body: in turn JSON, and files, which the body holds as base64.
+        cached: members of the body that the vendor keeps, as JSON: the body has a name for them.
     """
 
     model: str
     pieces: tuple[bytes, ...]
+    cached: bytes = b""
 
     @property
     def body(self) -> bytes:

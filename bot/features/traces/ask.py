@@ -11,6 +11,7 @@ from bot.channels import InboundEvent
 from bot.errors import KaiwaError, ModelError, SettingsError
 from bot.features.traces.asked import asked_in
 from bot.features.traces.reading import TracedTurn, TurnWords, usd_of
+from bot.features.traces.records import Words
 from bot.features.traces.settings import Config
 from bot.features.traces.store import Traces
 from bot.pipeline.feature import TurnRequest
@@ -54,14 +55,14 @@ class AskAgain:
             raise Refused(400, "no_model")
 
     async def ask(
-        self, turn: TracedTurn, kept: TurnWords, body: bytes, model: str
+        self, turn: TracedTurn, kept: TurnWords, words: Words, model: str
     ) -> dict[str, Any]:
         """The answer to the same instructions and messages, with the tools that were declared, as
         they are today, and without the vendor's own."""
         conversation = kept.conversation
         if not conversation or await self._traces.is_private(conversation):
             raise Refused(409, "private")
-        asked = asked_in(body)
+        asked = asked_in(kept.body(words.pieces) or b"", kept.cached(words))
         if asked is None:
             raise Refused(409, "not_a_request")
         known = self._services.tools

@@ -19,7 +19,7 @@ LISTS = ("contents", "messages", "input")
 MODELS = ("model", "assistant")
 INSTRUCTS = ("system", "developer")
 FILES = ("inlineData", "fileData", "source", "image_url", "input_audio", "file", "images")
-PREFIXES = ("cachedContent",)  # of what the vendor keeps, and the request does not hold
+CACHED = "cachedContent"  # stands for members that the vendor keeps
 MOST_DEPTH = 8
 
 
@@ -73,13 +73,22 @@ class _Reading:
         return ToolResult(call_id, self.names[call_id], response, is_error="error" in response)
 
 
-def asked_in(body: bytes) -> Asked | None:
-    """What a body asked; None where it holds no messages, or not all that was sent."""
+def asked_in(body: bytes, cached: bytes = b"") -> Asked | None:
+    """What a body asked; None where it holds no messages, or not all that was sent.
+
+    Args:
+        cached: members that the vendor kept, as JSON.
+    """
     content = _decoded(body)
     if isinstance(content, list) and len(content) == 2:  # of a model of ours
         content = {"system": content[0], "messages": content[1]}
-    if not isinstance(content, dict) or any(name in content for name in PREFIXES):
+    if not isinstance(content, dict):
         return None
+    if CACHED in content:
+        prefix = _decoded(cached)
+        if not isinstance(prefix, dict):
+            return None
+        content |= prefix
     systems = [_words(content[name]) for name in SYSTEMS if name in content]
     messages: list[Message] = []
     reading = _Reading()

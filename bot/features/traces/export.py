@@ -57,6 +57,8 @@ def _words(words: Words, kept: TurnWords) -> dict[str, Any]:
     if words.pieces:
         body = kept.body(words.pieces)
         found["body"] = None if body is None else body.decode("utf-8", "replace")
+    if words.cached:
+        found["cached"] = kept.cached(words).decode("utf-8", "replace")
     return found
 
 
@@ -102,4 +104,6 @@ def _bodies(turn: TracedTurn, kept: TurnWords) -> Iterator[tuple[str, bytes | No
             continue
         count += 1
         model = UNSAFE.sub("_", fact.name)
+        if words.cached:
+            yield f"{count:03}-cached-{model}.json", kept.cached(words) or None
         yield f"{count:03}-{fact.kind}-{model}.{TYPES[fact.kind]}", kept.body(words.pieces)

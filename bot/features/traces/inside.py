@@ -236,7 +236,7 @@ class Inside:
         turn, kept, place = await self._look(request, "words")
         words = kept.by_fact[place]
         body = kept.body(words.pieces)
-        shown = step_words(words, body) | {"damaged": kept.damaged}
+        shown = step_words(words, body, kept.cached(words)) | {"damaged": kept.damaged}
         if query.against:
             before = await self._before(turn, kept, place, query.against)
             shown["difference"] = None
@@ -263,8 +263,7 @@ class Inside:
             raise Refused(400, "bad_input", str(error)) from None
         self._ask.check(asked.model)
         turn, kept, place = await self._look(request, "again")
-        recorded = kept.body(kept.by_fact[place].pieces)
-        return _json(await self._ask.ask(turn, kept, recorded or b"", asked.model))
+        return _json(await self._ask.ask(turn, kept, kept.by_fact[place], asked.model))
 
     async def _question(self, request: Request) -> Response:
         self._check(request)

@@ -274,6 +274,10 @@ class TurnWords:
         """The bytes of a request or a response; None if a part of them is not kept."""
         return join_pieces(pieces, self.prompts.get)
 
+    def cached(self, words: Words) -> bytes:
+        """What the vendor kept of a request, as JSON; empty where that is not kept here."""
+        return self.prompts.get(words.cached, b"")
+
 
 async def read_words(traces: Traces, turn: TracedTurn) -> TurnWords:
     """The words that are kept of a turn."""
@@ -288,6 +292,8 @@ async def read_words(traces: Traces, turn: TracedTurn) -> TurnWords:
     digests = set[str]()
     for words in found.values():
         digests.update(data.decode() for kind, data in words.pieces if kind == "shared")
+        if words.cached:
+            digests.add(words.cached)
     return TurnWords(found, await traces.prompts(sorted(digests)), damaged)
 
 

@@ -251,6 +251,10 @@ class Recorder:
         words = self._words(share)
         if words:
             words.pieces = self._pieces(step.pieces)
+            if step.cached:
+                cached = logging.bytes_without_secrets(step.cached)
+                words.cached = self._digest_of_prompt(cached)
+                self._keep_prompt(words.cached, cached)
         self._add(share, Fact("request", at, step.model, size=size), words)
 
     def _response(self, share: OpenShare, step: ResponseRead, at: int) -> None:
@@ -438,11 +442,16 @@ class Recorder:
             return
         for name, value in members.items():
             prompt = bytes(value)
-            if name in PEOPLES or len(prompt) < SHORTEST_PROMPT or prompt in self._prompts:
-                continue
+            if name not in PEOPLES and len(prompt) >= SHORTEST_PROMPT:
+                self._digest_of_prompt(prompt)
+
+    def _digest_of_prompt(self, prompt: bytes) -> str:
+        """The digest of what many requests share, which is remembered."""
+        if prompt not in self._prompts:
             while len(self._prompts) >= PROMPTS:
                 del self._prompts[next(iter(self._prompts))]
             self._prompts[prompt] = sha256(prompt).hexdigest()[:32]
+        return self._prompts[prompt]
 
     def _without_prompts(self, data: bytes) -> list[Piece]:
         """JSON with digests in place of the prompts in it, which are kept once."""

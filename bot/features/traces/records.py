@@ -101,6 +101,7 @@ class Words(Struct, omit_defaults=True, array_like=True):
         pieces: of a request's body, or of a response's events.
         arguments, made, result: of a call, as JSON; ``made`` are the arguments that hooks left, if
             they differ.
+        cached: digest of what the vendor keeps of a request (``RequestSent.cached``).
     """
 
     share: str
@@ -112,6 +113,7 @@ class Words(Struct, omit_defaults=True, array_like=True):
     arguments: bytes = b""
     made: bytes = b""
     result: bytes = b""
+    cached: str = ""
 
 
 class Act(Struct, frozen=True, omit_defaults=True):

@@ -84,17 +84,19 @@ def facts_of(fact: Fact) -> dict[str, Any]:
     return found
 
 
-def step_words(words: Words, body: bytes | None) -> dict[str, Any]:
+def step_words(words: Words, body: bytes | None, cached: bytes) -> dict[str, Any]:
     """The words of a step.
 
     Args:
         body: of the request or response; None where a part of it is not kept.
+        cached: what the vendor kept of the request.
     """
     text = text_of(body or b"")
     return {
         "text": cut(words.text),
         "who": words.who,
         "body": cut(text),
+        "cached": cut(text_of(cached)),
         "is_cut": len(text) > MOST_SHOWN,
         "incomplete": body is None,
         "arguments": cut(text_of(words.arguments)),

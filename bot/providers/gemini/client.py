@@ -199,7 +199,8 @@ class GenerateContent:
                 **({"cachedContent": cached} if cached else prefix.fields),
             }
             try:
-                response = await self._post(attachments.body(encode(body)))
+                kept = prefix.json if cached else b""
+                response = await self._post(attachments.body(encode(body), kept))
             except ServiceError as error:
                 if cached and error.code in CACHE_REFUSALS:
                     refused_name = cached

@@ -174,14 +174,18 @@ class Attachments:
         self._held[word.encode()] = data
         return word
 
-    def body(self, json: bytes) -> bytes | Body:
-        """The JSON with the data in place of their marks, which is sent next."""
+    def body(self, json: bytes, cached: bytes = b"") -> bytes | Body:
+        """The JSON with the data in place of their marks, which is sent next.
+
+        Args:
+            cached: see ``RequestSent``.
+        """
         pieces = [json]
         if self._held:
             split = re.split(rb"(<%b-\d+>)" % self._mark.encode(), json)
             pieces = [self._held.get(piece, piece) for piece in split]
         if observe := OBSERVER.get():
-            observe(RequestSent(self._model, tuple(pieces)))
+            observe(RequestSent(self._model, tuple(pieces), cached))
         return json if len(pieces) == 1 else Body(pieces)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from google.oauth2.credentials import Credentials
+from msgspec import json
 from structlog.contextvars import bound_contextvars, merge_contextvars
 from structlog.testing import capture_logs
 
@@ -17,6 +18,7 @@ from bot.errors import RequestRefused, TryAgain
 from bot.providers import AUTO, NONE, Request, ToolChoice
 from bot.providers.gemini.client import MOST_PREFIXES, Gemini
 from bot.providers.gemini.vertex import Vertex
+from bot.telemetry.observed import OBSERVER, ObservedStep, RequestSent
 from bot.transcript import Message, Usage
 from tests.bot.providers.asking import Reply, user
 from tests.fakes.gemini import KEY, GeminiFake
@@ -105,6 +107,20 @@ async def test_a_prompt_that_comes_back_is_cached_and_not_repeated(
     usage = (await ask(fake, gemini)).response.usage
     assert usage == Usage(input=100 + content.tokens, cached=content.tokens, output=10, thinking=5)
     assert fake.caches.log == ["POST"]
+
+
+async def test_who_observes_sees_what_is_cached(fake: GeminiFake, gemini: Gemini) -> None:
+    """The members of the body that Google has from before."""
+    await cached(fake, gemini)
+    seen: list[ObservedStep] = []
+    token = OBSERVER.set(seen.append)
+    await ask(fake, gemini)
+    await ask(fake, gemini, choice=NONE)
+    OBSERVER.reset(token)
+    named, whole = [step for step in seen if isinstance(step, RequestSent)]
+    assert json.decode(named.cached) == {name: fake.requests[0].body[name] for name in PREFIX}
+    assert b"cachedContent" in named.body
+    assert whole.cached == b""
 
 
 async def test_nobody_waits_for_a_cache_and_it_is_made_once(

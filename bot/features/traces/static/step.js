@@ -111,6 +111,7 @@ export class Step {
       const title = make("h3", "", this.say(isRequest ? "sent_parts" : "back_parts"));
       found.push(make("section", "block", title, tree(value, { more: this.say("more_members") })));
     }
+    if (words.cached) found.push(this.cached(words.cached));
     const raw = make("pre", "raw", words.body);
     raw.tabIndex = 0;
     found.push(make("section", "block", make("h3", "", this.say(isRequest ? "sent_raw" : "back_raw")), raw));
@@ -118,6 +119,13 @@ export class Step {
     found.push(this.orders());
     if (isRequest) found.push(this.again());
     return found;
+  }
+
+  /** What the vendor kept of a request. */
+  cached(text) {
+    const value = parsed(text);
+    const shown = value === undefined ? make("pre", "", text) : tree(value, { more: this.say("more_members") });
+    return make("section", "block", make("h3", "", this.say("sent_cached")), shown);
   }
 
   orders() {

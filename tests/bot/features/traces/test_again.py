@@ -124,6 +124,19 @@ def test_every_vendors_request_is_read(body: dict[str, Any]) -> None:
     assert (result.call_id, result.name, result.response) == (call.id, call.name, {"sky": "sun"})
 
 
+def test_what_the_vendor_keeps_is_part_of_what_was_asked() -> None:
+    """It stands in the place of its name; without it the request is not whole."""
+    held = ("systemInstruction", "tools")
+    named = {name: value for name, value in GEMINI.items() if name not in held}
+    named["cachedContent"] = "cachedContents/1"
+    cached = json.encode({name: GEMINI[name] for name in held})
+    asked, whole = asked_in(json.encode(named), cached), asked_in(json.encode(GEMINI))
+    assert asked is not None
+    assert whole is not None
+    assert (asked.system, asked.tools) == (whole.system, whole.tools) != ("", ())
+    assert len(asked.messages) == len(whole.messages)
+
+
 @pytest.mark.parametrize(
     "body",
     [

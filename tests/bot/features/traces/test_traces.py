@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from msgspec import json
 from msgspec.structs import replace
+from redis.asyncio import Redis
 
+from bot import log as logging
 from bot.channels import InboundEvent
 from bot.errors import TryAgain
 from bot.features.traces.reading import (
@@ -23,7 +25,7 @@ from bot.pipeline.feature import Feature
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.store.keys import shard_of
-from bot.telemetry.observed import DeliveryBegun, EventTaken, Measured
+from bot.telemetry.observed import DeliveryBegun, EventTaken, Measured, RequestSent
 from bot.transcript import ToolCall
 from tests.bot.harness import HERE, Harness, edited, unsent, words
 from tests.fakes.tools import Launch, tool_map
@@ -264,6 +266,26 @@ async def test_a_turn_that_waits_for_somebody_is_under_way_for_longer(
     await note(store, part(began + 1_000, "decision", share="b", resumed=True))
     (turn,) = await find_turns(traces)
     assert [state_of(turn, began + at) for at in (5_000, hour)] == ["under_way", "lost"]
+
+
+async def test_what_the_vendor_keeps_of_requests_is_kept_once(
+    store: Store, traces: Traces, redis: Redis
+) -> None:
+    """For all requests that name it, without secrets."""
+    logging.hide(["s3cret-of-mine"])
+    harness = Harness(store, [], settings=WORDS)
+    observe = harness.runner.services.features.observe
+    prefix = b'{"systemInstruction":"Be kind, s3cret-of-mine."}'
+    for turn_id in ("turn_1", "turn_2"):
+        observe(HERE, turn_id, EventTaken(words("m1", "hello"), "message", "answered"))
+        body = b'{"contents":[],"cachedContent":"cachedContents/1"}'
+        observe(HERE, turn_id, RequestSent("gemini", (body,), prefix))
+    await sent(harness)
+    for turn in await find_turns(traces):
+        kept = await read_words(traces, turn)
+        (request,) = [one for one in kept.by_fact.values() if one.pieces]
+        assert kept.cached(request) == prefix.replace(b"s3cret-of-mine", b"[secret]")
+    assert len([key async for key in redis.scan_iter(match="*:prompts:*")]) == 1
 
 
 async def test_what_is_sent_without_a_turn_leaves_no_words(store: Store, traces: Traces) -> None:
