@@ -94,7 +94,10 @@ class ToolRunner:
     async def close(self, turn: Turn, error: str) -> None:
         """Give every call that is still open its one result, so that the transcript stays whole."""
         for _, call in turn.open_calls():
-            await turn.record_result(error_of(call, error))
+            result = error_of(call, error)
+            if call.id in turn.started:
+                self._observe_end(call, call, result, 0)
+            await turn.record_result(result)
 
     def _needs_review(self, call: ToolCall) -> bool:
         """Whether the call acts, or would open an address that nobody gave."""
@@ -145,11 +148,9 @@ class ToolRunner:
             card=outcome.card,
             choices=_choices(outcome, turn.context.commands),
         )
-        recorded = await turn.record_result(made_result)
-        if observe := OBSERVER.get():
-            tool = self._tools.get(call.name)
-            risk = tool.definition.risk if tool else ""
-            observe(CallEnded(call, made, risk, recorded, ms))
+        recorded = turn.fitting(made_result)
+        self._observe_end(call, made, recorded, ms)
+        await turn.record_result(recorded)
         await show(
             ToolFinished(
                 call.id,
@@ -160,6 +161,13 @@ class ToolRunner:
                 is_rejected=outcome.is_rejected,
             )
         )
+
+    def _observe_end(self, call: ToolCall, made: ToolCall, result: ToolResult, ms: int) -> None:
+        """Show a call's end, before it is recorded."""
+        if observe := OBSERVER.get():
+            tool = self._tools.get(call.name)
+            risk = tool.definition.risk if tool else ""
+            observe(CallEnded(call, made, risk, result, ms))
 
     async def _run_checked(
         self, turn: Turn, index: int, call: ToolCall, context: ToolContext, composed: str
@@ -193,7 +201,9 @@ class ToolRunner:
             if not decision.approved:
                 return replace(ToolOutcome.error(decision.reason), is_rejected=True)
             call = ToolCall(call.id, call.name, decision.arguments)
-        if not tool.definition.idempotent and not await turn.record_started(call):
+        if tool.definition.idempotent:
+            turn.started.add(call.id)
+        elif not await turn.record_started(call):
             return ToolOutcome.error(INTERRUPTED)
         return await tool.call(call.arguments, context)
 

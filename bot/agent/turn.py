@@ -222,7 +222,7 @@ class Turn:
         self._results: dict[str, ToolResult] = {}
         self._spent = 0  # tokens, also of its calls
         self._read = 0  # bytes of the results of all rounds
-        self._started: set[str] = set()
+        self.started: set[str] = set()
         self._decided: dict[str, ApprovalDecision] = {}
         self.stopped = False
         self._asking: asyncio.Timeout | None = None
@@ -345,9 +345,9 @@ class Turn:
 
     async def record_started(self, call: ToolCall) -> bool:
         """Record that a call which must not be made twice is made; False if it is recorded."""
-        if is_new := call.id not in self._started:
+        if is_new := call.id not in self.started:
             await self._ports.record(StartedCall(call.id))
-            self._started.add(call.id)
+            self.started.add(call.id)
         return is_new
 
     def is_decided(self, call: ToolCall) -> bool:
@@ -402,20 +402,20 @@ class Turn:
                 if self._asking is not None:
                     self._asking.reschedule(0)
 
-    async def record_result(self, result: ToolResult) -> ToolResult:
-        """Record a tool's result, then add it to the turn; returns it, beyond ``MOST_READ`` an
-        error that takes its place."""
+    def fitting(self, result: ToolResult) -> ToolResult:
+        """A tool's result; beyond ``MOST_READ`` an error that takes its place."""
         if self._read + len(encode(result)) > MOST_READ and not result.is_error:
             # The call was made, so its files stay.
             error = {"error": TOO_MUCH_READ}
-            result = ToolResult(
-                result.call_id, result.name, error, is_error=True, files=result.files
-            )
+            return ToolResult(result.call_id, result.name, error, is_error=True, files=result.files)
+        return result
+
+    async def record_result(self, result: ToolResult) -> None:
+        """Record a fitting result, then add it to the turn."""
         self._read += len(encode(result))  # before others are recorded beside it
         await self._ports.record(result)
         self._results[result.call_id] = result
         self._end_round()
-        return result
 
     def restore(self, step: TurnStep | ApprovalDecision) -> None:
         """Add a recorded step. Calls beyond the limits have their results at once, which nothing
@@ -431,7 +431,7 @@ class Turn:
                 for call in message.calls[most:]:
                     self._results[call.id] = error_of(call, TOO_MANY_CALLS)
             case StartedCall(call_id):
-                self._started.add(call_id)
+                self.started.add(call_id)
             case ApprovalDecision():
                 self._decided[step.call_id] = step
             case ToolResult():
@@ -455,7 +455,7 @@ class Turn:
             response = self.added[-1]
             results = tuple(self._results[call.id] for call in self.calls)
             self._results.clear()
-            self._started.clear()
+            self.started.clear()
             self._decided.clear()
             self.added.append(Message(f"{response.id}_results", "tool", results, now_ms()))
 

@@ -31,7 +31,13 @@ import bot.store.redis_alone  # noqa: F401  # this module is the first that load
 from redis.asyncio import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import MovedError, OutOfMemoryError, RedisClusterException, RedisError
+from redis.exceptions import (
+    MovedError,
+    OutOfMemoryError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+)
 
 from bot.clock import DAY_S
 from bot.errors import LeaseLost, MessagesChanged, SettingsError, StoreUnavailable
@@ -200,6 +206,12 @@ class Scripts:
         sending = self.client.submit_later(commands)
         sending.add_done_callback(_ignore_failure)
         return sending
+
+    @staticmethod
+    def is_unanswered(sent: asyncio.Future[list[Any]]) -> bool:
+        """Whether a request has failed without an answer: it may have been carried out."""
+        error = None if sent.cancelled() else sent.exception()
+        return error is not None and not isinstance(error, ResponseError)
 
     def prefetch(self, read: Read) -> None:
         """Send a read with the process's next request, for one caller of ``read`` that comes within

@@ -14,9 +14,12 @@ from functools import cache, partial
 from hashlib import sha1
 from typing import Any, NamedTuple, cast
 
+import structlog
 from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection, Connection
 from redis.exceptions import NoScriptError, ResponseError
+
+log = structlog.stdlib.get_logger(__name__)
 
 ANSWER_S = 2.5  # for a request: to connect, send and get the response
 LATER_S = 1.0  # until what can wait for another batch leaves by itself
@@ -88,7 +91,7 @@ class Batches:
 
     def before_next(self, call: Callable[[], None]) -> None:
         """Call this before the next batch is made, at the latest after ``LATER_S``: what it submits
-        for later leads that batch. It must not raise."""
+        for later leads that batch."""
         self._start_timer()
         self._before.append(call)
 
@@ -131,7 +134,10 @@ class Batches:
         self._take_later()
         calls, self._before = self._before, []
         for call in calls:
-            call()
+            try:
+                call()
+            except Exception:
+                log.exception("store.call_failed")
         self._waiting.extendleft(reversed(self._later))
         self._later.clear()
         while self._free and self._waiting:

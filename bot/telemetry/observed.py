@@ -118,6 +118,7 @@ class ResponseRead:
 
     Attributes:
         events: the data of each of the vendor's events, as they came.
+        asked: the name by which the model was asked, if the vendor gives it another one.
         detail: the vendor's words about an unusual stop.
     """
 
@@ -127,6 +128,7 @@ class ResponseRead:
     stop_reason: str
     usage: Usage
     detail: str = ""
+    asked: str = ""
 
 
 @dataclass(frozen=True, slots=True)

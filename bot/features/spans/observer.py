@@ -132,7 +132,6 @@ class Spans(Feature):
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         """Make a span, or add to one."""
         if isinstance(step, ShareBegun):
-            self._open.discard(conversation)
             # A turn before this one may have been left in a call.
             CALL.set(None)
             CHAT.set(None)
@@ -151,6 +150,8 @@ class Spans(Feature):
             self._begin(turn_id, begun_here)
         if share := self._shares.get(turn_id):
             self._note(share, step)
+        if isinstance(step, ShareEnded):
+            self._open.discard(conversation)
 
     def _note(self, share: Share, step: ObservedStep) -> None:
         match step:

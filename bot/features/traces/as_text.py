@@ -18,6 +18,7 @@ MOST_SHOWN = 2_000  # characters of a text
 LINE = 100  # characters of a text on one line
 BAR = 20  # characters
 ENDED_HERE = "sent; not recorded: the process ended here"
+BROKEN_OFF = "sent; broken off before an answer"
 # What a terminal obeys or does not show, and JSON may hold as it is.
 UNSEEN_IN_JSON = re.compile(
     "[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -93,7 +94,7 @@ def waterfall(turn: TracedTurn, kept: TurnWords, zone: tzinfo, now_ms: int) -> I
             if words := kept.by_fact.get((share.share, number)):
                 yield from _texts(words)
             if _is_unrecorded(turn, share, number, now_ms):
-                yield f"    {ENDED_HERE}"
+                yield f"    {BROKEN_OFF if share.outcome or share.left else ENDED_HERE}"
     if kept.damaged:
         yield "The rest of the words is damaged and cannot be read."
 

@@ -17,6 +17,7 @@ from bot.features.traces.reading import TracedTurn, TurnWords
 from bot.features.traces.records import Words
 from bot.transcript import UNREADABLE
 
+CACHED = "-cached-"
 TYPES = {"request": "json", "response": "jsonl"}
 UNSAFE = re.compile(r"[^A-Za-z0-9.-]")  # in names of files
 OLDEST = (1980, 1, 1, 0, 0, 0)  # that an archive can name: times are in the turn's facts
@@ -91,8 +92,9 @@ def write_raw(path: Path, turn: TracedTurn, kept: TurnWords) -> tuple[int, int]:
         raise BadInput(f"{str(path)!r} exists: name a new file for --raw") from None
     except OSError as error:
         raise BadInput(f"--raw {str(path)!r} cannot be written: {error.strerror}") from error
-    missing = sum(body is None for _, body in bodies)
-    return len(bodies) - missing, missing
+    sent = [body for name, body in bodies if CACHED not in name]
+    missing = sum(body is None for body in sent)
+    return len(sent) - missing, missing
 
 
 def _bodies(turn: TracedTurn, kept: TurnWords) -> Iterator[tuple[str, bytes | None]]:
@@ -105,5 +107,5 @@ def _bodies(turn: TracedTurn, kept: TurnWords) -> Iterator[tuple[str, bytes | No
         count += 1
         model = UNSAFE.sub("_", fact.name)
         if words.cached:
-            yield f"{count:03}-cached-{model}.json", kept.cached(words) or None
+            yield f"{count:03}{CACHED}{model}.json", kept.cached(words) or None
         yield f"{count:03}-{fact.kind}-{model}.{TYPES[fact.kind]}", kept.body(words.pieces)

@@ -12,7 +12,8 @@ from functools import cached_property
 from msgspec import Struct
 
 from bot.clock import DAY_S
-from bot.features.traces.records import Fact, Piece, Share, Words, unpack_words
+from bot.errors import TurnParked
+from bot.features.traces.records import AFTERWARDS, Fact, Piece, Share, Words, unpack_words
 from bot.features.traces.store import Traces, hour_of
 from bot.prices import cost, load_prices
 from bot.transcript import UNREADABLE, Usage
@@ -24,7 +25,6 @@ UNDER_WAY_MS = 600_000
 WAITS_MS = DAY_S * 1000  # if it waits for somebody's decision
 MOST_TURNS = 500  # of a list
 MOST_READ = 50  # turns whose first words are read in one request
-AFTERWARDS = ("delivery", "rating")  # kinds of facts that come after the commit, too
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class TracedTurn:
         """What went wrong: kinds of apologies, tools that failed, deliveries that did."""
         found = []
         for _, _, fact in self.facts:
-            if fact.kind == "failure" and not fact.next:
+            if fact.kind == "failure" and not fact.next and self.outcome != "answered":
                 found.append(fact.outcome)
             elif fact.kind == "call" and fact.outcome == "error":
                 found.append(fact.name)
@@ -122,7 +122,7 @@ class TracedTurn:
     @property
     def waits(self) -> bool:
         """Whether it waited for somebody's decision when it was last worked on."""
-        return not self.outcome and self.shares[-1].waits
+        return not self.outcome and self.shares[-1].left == TurnParked.__name__
 
     @property
     def asks_model(self) -> bool:
@@ -146,7 +146,9 @@ class TracedTurn:
     def is_under_way(self, now_ms: int) -> bool:
         """Whether it may still be answered."""
         most = WAITS_MS if self.waits else UNDER_WAY_MS
-        return self.has_events and not self.outcome and now_ms - self.shares[-1].at < most
+        last = self.shares[-1]
+        worked_at = last.at + (last.facts[-1].at if last.facts else 0)
+        return self.has_events and not self.outcome and now_ms - worked_at < most
 
 
 class Wanted(Struct, frozen=True):
@@ -330,7 +332,7 @@ def is_lost(facts: Sequence[Fact], number: int) -> bool:
     at once."""
     model = facts[number].name
     for fact in facts[number + 1 :]:
-        if fact.name == model and fact.kind in ("response", "failure"):
+        if model in (fact.name, fact.asked) and fact.kind in ("response", "failure"):
             return False
         if fact.name == model and fact.kind == "request":
             return True

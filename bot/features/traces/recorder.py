@@ -8,29 +8,25 @@ what a process did after that and did not record is missing.
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import secrets
-import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
 from typing import Any
 
 import structlog
-from msgspec import Raw
-from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot import log as logging
 from bot.clock import now_ms
-from bot.errors import StoreUnavailable, TurnParked
+from bot.errors import StoreUnavailable
+from bot.features.traces.prompts import Prompts
 from bot.features.traces.records import (
+    AFTERWARDS,
     Act,
     Fact,
-    Piece,
     Share,
     Words,
     encode,
@@ -53,24 +49,19 @@ from bot.telemetry.observed import (
     ShareEnded,
     ShareFailed,
 )
-from bot.transcript import UNREADABLE, channel_of
+from bot.transcript import channel_of
 
 log = structlog.stdlib.get_logger(__name__)
 
 FLUSH_S = 0.5  # until what no step of the journal follows is sent
 MOST_OPEN = 1_000  # turns of which a process remembers what it has done
+OPEN_MS = 600_000  # after its end, for what comes late
 MOST_NOTED = 1_000  # steps of which nothing is made yet: the store has not answered so far
 MOST_FACTS = 400  # of a share
-MOST_FILES = 256 * 1024  # bytes of the files within a request that are kept
-SHORTEST_PROMPT = 512  # bytes of a part of a request that is kept once, for all that have it
-PROMPTS = 8  # such parts that a process remembers
-# Parts of a request that are people's words, by vendor.
-PEOPLES = ("contents", "messages", "input", "prompt")
 # Ids that Kaiwa makes; others, as of a press, may hold those of a platform.
 OWN = re.compile(r"(turn|reply|notice|question)_[0-9a-f]{1,32}(_\d{1,3}|_back|_settled)?")
 CHANGES = ("edited", "unsent")
 UNKNOWN = "unknown"  # a tool that does not exist; the model may have written anything
-_members = Decoder(dict[str, Raw]).decode
 
 
 @dataclass(slots=True)
@@ -101,7 +92,7 @@ class OpenShare:
     outcome: str = ""
     ms: int = 0
     resumed: bool = False
-    waits: bool = False
+    left: str = ""
     words: int = 0
     records: bytearray = field(default_factory=bytearray)
     counted: int = 0
@@ -114,6 +105,15 @@ class OpenShare:
     digests: dict[str, str] = field(default_factory=dict)
     begun: int | None = None
     asked_at: dict[str, int] = field(default_factory=dict)
+
+    def take_back(self, records: bytes) -> None:
+        """Records of words that are to be sent once more."""
+        self.records[:0] = records
+
+    def uncount(self, more: int, more_words: int) -> None:
+        """Bytes that were not counted."""
+        self.counted -= more
+        self.counted_words -= more_words
 
 
 class Recorder:
@@ -138,8 +138,7 @@ class Recorder:
         self._key = b""
         self._reading: asyncio.Future[list[Any]] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._prompts: dict[bytes, str] = {}
-        self._kept_at: dict[str, float] = {}  # by digest, when a prompt was sent to the store
+        self._prompts = Prompts(traces, hours)
         self._deleting: set[asyncio.Task[None]] = set()
         self._takes: Mapping[type[Any], Callable[[OpenShare, Any, int], None]] = {
             EventTaken: self._event,
@@ -184,21 +183,24 @@ class Recorder:
         if not self._key:
             self._read_key()
             return
-        due: dict[str, OpenShare] = {}
+        touched: dict[str, OpenShare] = {}
         ahead = self._traces.clock() - now_ms()  # the store's clock
         while self._noted:
             noted_at, conversation, turn, step = self._noted.popleft()
             if take := self._takes.get(type(step)):
                 at = noted_at + ahead
-                share = self._open.get(turn) or self._begin(conversation, turn, at)
+                share = self._share_of(conversation, turn, at)
                 try:
                     take(share, step, at - share.at)
                 except Exception:
                     log.exception("observer.failed", step=type(step).__name__)
-                if share.due:
-                    due[turn] = share
-        if due:
-            self._send(list(due.values()))
+                touched[turn] = share
+        if due := [share for share in touched.values() if share.due]:
+            self._send(due)
+        if any(share.changed for share in touched.values()):
+            self._start_timer()
+
+    def _start_timer(self) -> None:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
 
@@ -215,7 +217,12 @@ class Recorder:
             self._key = bytes(replies[-1])
             self._take_steps()
 
-    def _begin(self, conversation: str, turn: str, at: int) -> OpenShare:
+    def _share_of(self, conversation: str, turn: str, at: int) -> OpenShare:
+        """What this process does of a turn; what comes long after its end is a share of its own."""
+        share = self._open.pop(turn, None)
+        if share is not None and not (share.outcome and at - share.at - share.ms > OPEN_MS):
+            self._open[turn] = share
+            return share
         while len(self._open) >= MOST_OPEN:
             del self._open[next(iter(self._open))]
         share = self._open[turn] = OpenShare(turn, conversation, at)
@@ -247,14 +254,14 @@ class Recorder:
 
     def _request(self, share: OpenShare, step: RequestSent, at: int) -> None:
         share.asked_at[step.model] = at
-        size = sum(map(len, step.pieces))
+        size = 0
+        for place, piece in enumerate(step.pieces):
+            size += -(-len(piece) // 3) * 4 if place % 2 else len(piece)  # files leave as base64
         words = self._words(share)
         if words:
-            words.pieces = self._pieces(step.pieces)
+            words.pieces = self._prompts.pieces(step.pieces)
             if step.cached:
-                cached = logging.bytes_without_secrets(step.cached)
-                words.cached = self._digest_of_prompt(cached)
-                self._keep_prompt(words.cached, cached)
+                words.cached = self._prompts.keep(step.cached)
         self._add(share, Fact("request", at, step.model, size=size), words)
 
     def _response(self, share: OpenShare, step: ResponseRead, at: int) -> None:
@@ -262,9 +269,11 @@ class Recorder:
         words = self._words(share, text=step.detail)
         if words:
             words.pieces = (("json", logging.bytes_without_secrets(events)),)
-        ms, size = at - share.asked_at.get(step.model, at), len(events)
+        asked = step.asked if step.asked != step.model else ""
+        ms, size = at - share.asked_at.get(asked or step.model, at), len(events)
         reason, usage = step.stop_reason, step.usage
-        self._add(share, Fact("response", at, step.model, reason, ms, size, usage=usage), words)
+        fact = Fact("response", at, step.model, reason, ms, size, usage=usage, asked=asked)
+        self._add(share, fact, words)
         share.due = True  # what is recorded of the response follows
 
     def _failure(self, share: OpenShare, step: AttemptFailed, at: int) -> None:
@@ -293,6 +302,7 @@ class Recorder:
         self._add(share, fact, words)
         if step.risk == "high" or call.id in share.decided:
             share.acts[call.id] = self._act(share, share.at + at, step)
+            share.due = True
 
     def _delivery(self, share: OpenShare, step: DeliveryBegun, at: int) -> None:
         share.begun = len(share.facts)
@@ -303,7 +313,8 @@ class Recorder:
     def _measured(self, share: OpenShare, step: Measured, at: int) -> None:
         """Turns and deliveries; what a model or a tool has taken stands with its own step."""
         if step.kind == "turn":
-            share.outcome, share.ms, share.changed = step.outcome, at, True
+            share.outcome, share.ms, share.left = step.outcome, at, ""
+            share.changed = True
         elif step.kind == "delivery" and share.begun is not None:
             if share.begun < len(share.facts):
                 fact = share.facts[share.begun]
@@ -317,7 +328,7 @@ class Recorder:
         self._add(share, Fact("rating", at, outcome=outcome, person=by))
 
     def _share_begun(self, share: OpenShare, step: ShareBegun, at: int) -> None:
-        share.resumed, share.waits = share.resumed or step.is_resumed, False
+        share.resumed = share.resumed or step.is_resumed
 
     def _share_failed(self, share: OpenShare, step: ShareFailed, at: int) -> None:
         if step.outcome == "given_up":
@@ -327,9 +338,9 @@ class Recorder:
 
     def _share_ended(self, share: OpenShare, step: ShareEnded, at: int) -> None:
         """Of a turn that is left as it is, what was done is sent with its lease's release."""
-        if step.cause == TurnParked.__name__:
-            share.waits = share.changed = True
-        share.due = share.due or bool(step.cause and share.changed)
+        if step.cause and share.facts and (share.changed or share.left != step.cause):
+            share.left = step.cause
+            share.changed = share.due = True
 
     # How it is sent:
 
@@ -345,6 +356,8 @@ class Recorder:
         """Add a fact, with its words; of too many the last are left out."""
         if len(share.facts) < MOST_FACTS:
             share.facts.append(fact)
+            if fact.kind not in AFTERWARDS:
+                share.left = ""
         else:
             words = None
         if words is not None:
@@ -356,16 +369,20 @@ class Recorder:
             share.words += len(record)
         share.changed = True
 
-    def _send(self, shares: Iterable[OpenShare]) -> None:
+    def _send(self, shares: Sequence[OpenShare]) -> None:
         """Send shares, with their words and acts."""
         changes: list[Change] = []
         for share in shares:
             if share.records:
                 turn, records, hours = self._id(share.turn), bytes(share.records), self._hours()
-                self._traces.add_words_later(share.conversation, turn, share.at, records, hours)
+                adding = self._traces.add_words_later(
+                    share.conversation, turn, share.at, records, hours
+                )
+                self._unless_answered(adding, share, partial(share.take_back, records))
                 share.records.clear()
             for call, act in share.acts.items():
-                self._traces.keep_act_later(act, call)
+                keeping = self._traces.keep_act_later(act, call)
+                self._unless_answered(keeping, share, partial(share.acts.setdefault, call, act))
             share.acts.clear()
             as_kept = self._as_kept(share)
             stored = encode(as_kept)
@@ -373,7 +390,23 @@ class Recorder:
             changes.append(Change(as_kept, stored, more, more_words))
             share.counted, share.counted_words = len(stored), share.words
             share.changed = share.due = False
-        self._traces.note_later(changes)
+        noting = self._traces.note_later(changes)
+        for share, change in zip(shares, changes, strict=True):
+            uncount = partial(share.uncount, change.more, change.more_words)
+            self._unless_answered(noting, share, uncount)
+
+    def _unless_answered(
+        self, sent: asyncio.Future[list[Any]], share: OpenShare, undo: Callable[[], object]
+    ) -> None:
+        """Have what was sent in a request without an answer sent again."""
+
+        def check(sent: asyncio.Future[list[Any]]) -> None:
+            if self._traces.is_unanswered(sent):
+                undo()
+                share.changed = True
+                self._start_timer()
+
+        sent.add_done_callback(check)
 
     def _as_kept(self, share: OpenShare) -> Share:
         return Share(
@@ -391,7 +424,7 @@ class Recorder:
             share.words,
             self._version,
             share.resumed,
-            share.waits,
+            share.left,
         )
 
     def _act(self, share: OpenShare, at: int, ended: CallEnded) -> Act:
@@ -417,69 +450,6 @@ class Recorder:
     def _id(self, name: str) -> str:
         """An id as it is kept."""
         return name if OWN.fullmatch(name) else keyed(self._key, name)
-
-    def _pieces(self, body: tuple[bytes, ...]) -> tuple[Piece, ...]:
-        """The pieces of a request's body as they are kept."""
-        if len(body) == 1:
-            self._learn_prompts(body[0])
-        pieces: list[Piece] = []
-        left = MOST_FILES
-        for place, data in enumerate(body):
-            if place % 2 == 0:
-                pieces += self._without_prompts(logging.bytes_without_secrets(data))
-            elif len(data) <= left:
-                pieces.append(("file", data))
-                left -= len(data)
-            else:
-                pieces.append(("left_out", str(len(data)).encode()))
-        return tuple(pieces)
-
-    def _learn_prompts(self, body: bytes) -> None:
-        """Remember the parts of a body that hold nobody's words: prompt and declarations."""
-        try:
-            members = _members(body)
-        except UNREADABLE:
-            return
-        for name, value in members.items():
-            prompt = bytes(value)
-            if name not in PEOPLES and len(prompt) >= SHORTEST_PROMPT:
-                self._digest_of_prompt(prompt)
-
-    def _digest_of_prompt(self, prompt: bytes) -> str:
-        """The digest of what many requests share, which is remembered."""
-        if prompt not in self._prompts:
-            while len(self._prompts) >= PROMPTS:
-                del self._prompts[next(iter(self._prompts))]
-            self._prompts[prompt] = sha256(prompt).hexdigest()[:32]
-        return self._prompts[prompt]
-
-    def _without_prompts(self, data: bytes) -> list[Piece]:
-        """JSON with digests in place of the prompts in it, which are kept once."""
-        pieces: list[Piece] = [("json", data)]
-        for prompt, digest in self._prompts.items():
-            parted: list[Piece] = []
-            for kind, piece in pieces:
-                before, found, after = (
-                    piece.partition(prompt) if kind == "json" else (piece, b"", b"")
-                )
-                if not found:
-                    parted.append((kind, piece))
-                    continue
-                self._keep_prompt(digest, prompt)
-                parted += [("json", before), ("shared", digest.encode()), ("json", after)]
-            pieces = parted
-        return [one for one in pieces if one[1]]
-
-    def _keep_prompt(self, digest: str, prompt: bytes) -> None:
-        """Keep a prompt for as long as words that begin now, and some more."""
-        hours, now = self._hours(), time.monotonic()
-        if now - self._kept_at.get(digest, -math.inf) > hours * 900:
-            keeping = self._traces.keep_prompt_later(digest, prompt, hours + 1 + hours // 2)
-            keeping.add_done_callback(partial(self._note_kept, digest, now))
-
-    def _note_kept(self, digest: str, at: float, kept: asyncio.Future[list[Any]]) -> None:
-        if not kept.cancelled() and kept.exception() is None:
-            self._kept_at[digest] = at
 
     async def _delete_words(self, conversation: str) -> None:
         try:

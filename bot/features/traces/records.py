@@ -17,6 +17,7 @@ Kind = Literal["event", "request", "response", "failure", "decision", "call", "d
 # A piece of a request or response: JSON; the digest of what is kept once, as the prompt is; the
 # data of a file, which the body holds as base64; the size of what was too large.
 Piece = tuple[Literal["json", "shared", "file", "left_out"], bytes]
+AFTERWARDS = ("delivery", "rating")  # kinds of facts that come after the commit, too
 LENGTH_BYTES = 4  # before each record of words
 
 
@@ -36,6 +37,7 @@ class Fact(Struct, frozen=True, omit_defaults=True):
         risk: of the tool.
         next: the model that is asked after a failure.
         wait_ms: until then.
+        asked: the name by which the model of a response was asked, if it is another one.
     """
 
     kind: Kind
@@ -50,6 +52,7 @@ class Fact(Struct, frozen=True, omit_defaults=True):
     risk: str = ""
     next: str = ""
     wait_ms: int = 0
+    asked: str = ""
 
 
 class Share(Struct, frozen=True, omit_defaults=True):
@@ -66,7 +69,8 @@ class Share(Struct, frozen=True, omit_defaults=True):
         words: bytes of words that were sent to the store.
         version: of Kaiwa.
         resumed: the turn was begun before, perhaps by another process.
-        waits: it was left to wait for somebody's decision.
+        left: why the process has left the turn to others, as the name of an exception; empty where
+            it has ended here, or the process died.
     """
 
     turn: str
@@ -83,7 +87,7 @@ class Share(Struct, frozen=True, omit_defaults=True):
     words: int = 0
     version: str = ""
     resumed: bool = False
-    waits: bool = False
+    left: str = ""
 
     @property
     def is_rating(self) -> bool:

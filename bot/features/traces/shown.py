@@ -54,7 +54,7 @@ def turn_steps(turn: TracedTurn, now_ms: int) -> list[dict[str, Any]]:
     for share, number, fact in turn.facts:
         began = share.at + fact.at - turn.at
         if fact.kind in ("response", "call"):  # whose times are those of their ends
-            began = max(began - fact.ms, asked.get(fact.name, 0))
+            began = max(began - fact.ms, asked.get(fact.asked or fact.name, 0))
         elif fact.kind == "request":
             asked[fact.name] = began
         step = {

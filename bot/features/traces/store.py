@@ -74,28 +74,31 @@ class Traces:
         self._ttl_s = days * DAY_S
         self.clock = store.clock
         self.before_next = store.scripts.client.before_next
+        self.is_unanswered = store.scripts.is_unanswered
 
-    def note_later(self, changes: Iterable[Change]) -> None:
-        """Keep shares."""
+    def note_later(self, changes: Iterable[Change]) -> asyncio.Future[list[Any]]:
+        """Keep shares; done, or failed, when that is answered."""
         by_hour: dict[str, list[Change]] = {}
         for change in changes:
             by_hour.setdefault(shares_key(hour_of(change.share.at)), []).append(change)
+        commands: list[Command] = []
         for key, some in by_hour.items():
             more, more_words = sum(one.more for one in some), sum(one.more_words for one in some)
             arguments: list[Any] = [self._ttl_s, more, more_words]
             for share, stored, *_ in some:
                 arguments += (f"{share.turn} {share.share}", stored)
-            _ = self._scripts.send_later([self._scripts.command("traces.note", [key], arguments)])
+            commands.append(self._scripts.command("traces.note", [key], arguments))
+        return self._scripts.send_later(commands)
 
     def add_words_later(
         self, conversation: str, turn: str, began_at: int, records: bytes, hours: int
-    ) -> None:
+    ) -> asyncio.Future[list[Any]]:
         """Add records of words to those of a turn, unless the conversation is private or the words
         of turns like it were deleted."""
         shard, own = shard_of(conversation), (worded_key(conversation), traced_key(conversation))
         names = [words_key(shard, turn), *own]
         arguments = [turn, began_at, hours * 3_600, TURN_BYTES, records]
-        _ = self._scripts.send_later([self._scripts.command("traces.words", names, arguments)])
+        return self._scripts.send_later([self._scripts.command("traces.words", names, arguments)])
 
     def index_later(self, person: str, conversation: str, hours: int) -> None:
         """Have the words of a conversation deleted with what belongs to a person, who may not be
@@ -115,9 +118,9 @@ class Traces:
         key = shared_key("prompts", digest)
         return self._scripts.send_later([("SET", key, prompt, "EX", hours * HOUR_S)])
 
-    def keep_act_later(self, act: Act, name: str) -> None:
+    def keep_act_later(self, act: Act, name: str) -> asyncio.Future[list[Any]]:
         """Keep an act in the record; ``name`` is unique within its turn."""
-        _ = self._scripts.send_later([self._scripts.transaction(_keeping(act, name))])
+        return self._scripts.send_later([self._scripts.transaction(_keeping(act, name))])
 
     async def keep_acts(self, acts: Iterable[Act]) -> None:
         """Keep looks at words in the record, before they are shown."""
@@ -235,11 +238,12 @@ class Traces:
     async def trim_hour(self, hour: int, bytes_of: int) -> None:
         """Delete the oldest facts and words of an hour, so many bytes."""
         shares = [share async for some in self.shares(hour) for share in some]
-        fields, words, freed = list[str](), list[str](), 0
+        fields, words, freed, freed_words = list[str](), list[str](), 0, 0
         for share in sorted(shares, key=lambda one: one.at):
-            if freed >= bytes_of:
+            if freed + freed_words >= bytes_of:
                 break
-            freed += share.words + len(encode(share))
+            freed += len(encode(share))
+            freed_words += share.words
             fields.append(f"{share.turn} {share.share}")
             if share.words:
                 words.append(words_key(share.shard, share.turn))
@@ -248,7 +252,8 @@ class Traces:
         for start in range(0, len(fields), MOST_DELETED):
             command: list[str] = ["HDEL", key]
             await self._scripts.ask(*command + fields[start : start + MOST_DELETED])
-        await self._scripts.ask("HINCRBY", key, BYTES[0], -freed)
+        less = zip(BYTES, (freed, freed_words), strict=True)
+        await self._scripts.ask_each(("HINCRBY", key, field, -count) for field, count in less)
 
     async def _delete(self, keys: Iterable[str]) -> None:
         names = sorted(set(keys))
@@ -270,7 +275,8 @@ def hour_of(at: int) -> int:
 def keyed(key: bytes, text: str) -> str:
     """The digest that stands for a person or a place; empty for nobody. BLAKE2 with a key is a
     message authentication code, as HMAC is."""
-    return blake2b(text.encode(), key=key, digest_size=PERSON_BYTES).hexdigest() if text else ""
+    data = text.encode("utf-8", "replace")
+    return blake2b(data, key=key, digest_size=PERSON_BYTES).hexdigest() if text else ""
 
 
 def day_of(at: int) -> str:

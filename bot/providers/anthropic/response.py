@@ -202,7 +202,7 @@ class Answer(streaming.Answer):
                 blocks.append(block)
             elif block.get("type") in ("text", "tool_use") and (built := _block(next(own))):
                 blocks.append(built)
-        return Opaque(PROVIDER, self._asked, encode(blocks))
+        return Opaque(PROVIDER, self.asked, encode(blocks))
 
     def _detail(self) -> str:
         return f"{self._finish} {self._explanation}".strip()

@@ -234,7 +234,7 @@ class Answer(streaming.Answer):
         raw = b"[" + b",".join(kept) + b"]"
         with suppress(DecodeError):
             if _parts(raw):
-                return Opaque(self._provider, self._asked, raw)
+                return Opaque(self._provider, self.asked, raw)
         return None
 
     def _stop_reason(self) -> StopReason:

@@ -88,4 +88,4 @@ class Answer(streaming.Answer):
         thoughts = "".join(self._thoughts)
         if not thoughts or reason != "tool_use":
             return None
-        return Opaque(PROVIDER, self._asked, thoughts.encode())
+        return Opaque(PROVIDER, self.asked, thoughts.encode())

@@ -165,7 +165,7 @@ class Answer(streaming.Answer):
             extras.message["reasoning_details"] = blocks
         if reason not in USUAL:
             extras.calls = []
-        return Opaque(PROVIDER, self._asked, encode(extras)) if extras != Extras() else None
+        return Opaque(PROVIDER, self.asked, encode(extras)) if extras != Extras() else None
 
     def _detail(self) -> str:
         return f"{self._finish} {''.join(self._refusals)}".strip()

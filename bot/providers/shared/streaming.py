@@ -259,7 +259,7 @@ class Answer(ABC):
     """One answer while it is read; the ``response.py`` of every vendor has one.
 
     Args:
-        asked: the model that was asked, which gets its own opaque data back.
+        asked: the model that was asked (an attribute too); it gets its own opaque data back.
         messages: the conversation so far, whose ids of calls are not given again.
         may_call: whether calls are kept; small servers ignore the tool choice.
 
@@ -278,7 +278,7 @@ class Answer(ABC):
         *,
         may_call: bool = True,
     ) -> None:
-        self._asked = self._model = asked
+        self.asked = self._model = asked
         self._failures = failures
         self._may_call = may_call
         self._calls = Calls(messages)
@@ -441,8 +441,8 @@ async def stream_answer(
                     break
     whole = answer.response()
     if observe:
-        message, reason, usage = whole.message, whole.stop_reason, whole.usage
-        observe(ResponseRead(whole.model, tuple(read), message, reason, usage, whole.detail))
+        about = (whole.message, whole.stop_reason, whole.usage, whole.detail, answer.asked)
+        observe(ResponseRead(whole.model, tuple(read), *about))
     yield Completed(whole)
 
 

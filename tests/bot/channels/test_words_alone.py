@@ -127,21 +127,3 @@ async def test_files_are_read_and_told(store: Store) -> None:
     letters.box.files["f1"] = b"A poem about a cat"
     assert await letters.say("Draw it", Media("f1", TEXT)) == "Here it is.\nA blue cat"
     assert "A poem about a cat" in str(letters.harness.model.requests[0].messages)
-
-
-async def test_a_late_answer_is_fetched_by_a_number(store: Store) -> None:
-    """The last of the message's envelopes brings the button."""
-    letters = Letters(store, Step("It flies."), waits_s=45)
-    told = await letters.say("What does it do?", after_s=46)
-    assert told.startswith("I am still working on your question.")
-    assert told.endswith("[1] Show the answer")
-    assert await letters.say("1") == "It flies."
-
-
-async def test_a_reminder_without_an_envelope_comes_with_the_next_answer(store: Store) -> None:
-    """Above it."""
-    set_now = calling("set_reminder", text="Drink", **{"in": "PT0S"})
-    letters = Letters(store, set_now, Step("Set."), Step("Hello."), waits_s=45)
-    await letters.say("Remind me to drink")
-    assert await letters.ring() == "Set."
-    assert await letters.say("Hi") == "⏰ Drink\n\nHello."

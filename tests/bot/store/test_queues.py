@@ -79,6 +79,7 @@ async def test_what_is_made_just_before_a_batch_leads_it() -> None:
 
     batches = Batches(send, 1, 5)
     asked = [batches.submit([("asked",)]) for _ in range(MAX_BATCH + 1)]
+    batches.before_next(lambda: [][0])  # an error is logged
     batches.before_next(lambda: asked.append(batches.submit_later([("made",)])))
     await asyncio.gather(*asked)
     await asked[-1]

@@ -8,23 +8,27 @@ from typing import Any
 import pytest
 
 from bot.agent.loop import Agent
+from bot.agent.turn import NOBODY
+from bot.channels import InboundEvent
 from bot.errors import DeliverLater, TryAgain
 from bot.features.spans.export import first_span
 from bot.features.spans.observer import MOST_SHARES
-from bot.pipeline.feature import Feature
+from bot.pipeline.feature import Feature, TurnRequest
 from bot.providers import Provider
 from bot.providers.fallback import FallbackProvider
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.telemetry.observed import (
+    AttemptBegun,
     DeliveryBegun,
     EventTaken,
     Measured,
+    ResponseRead,
     ShareBegun,
     ShareEnded,
 )
-from bot.transcript import ToolCall
+from bot.transcript import ToolCall, Usage
 from tests.bot.harness import HERE, Harness, decision_of, words
 from tests.fakes.otlp import OtlpFake, TakenSpan, otlp_fake
 from tests.fakes.tools import Launch, tool_map
@@ -131,6 +135,27 @@ async def test_who_delivers_for_another_process_links_its_turn(
         "later",
         "delivered",
     ]
+
+
+async def test_what_comes_after_a_turn_has_no_words(store: Store, collector: OtlpFake) -> None:
+    """The conversation may have become private meanwhile, in another process."""
+    harness = traced(store, collector, [], "SPAN_AND_EVENT")
+    features, turn = harness.runner.services.features, f"turn_{'1' * 32}"
+    event = InboundEvent(words("m1", "an answer"))
+    request = TurnRequest(HERE, event, NOBODY)
+    features.observe(HERE, turn, ShareBegun(is_resumed=False))
+    features.observe(HERE, turn, EventTaken(event.message, "message", "answered"))
+    await features.each(Feature.before_model, request, [event.message])
+    for text in ("an answer", "a summary"):
+        message = words("m2", text)
+        features.observe(HERE, turn, AttemptBegun("scripted", "scripted", "", [message]))
+        read = ResponseRead("scripted", (), message, "end_turn", Usage(1))
+        features.observe(HERE, turn, read)
+        features.observe(HERE, turn, ShareEnded(""))
+    await ended(harness)
+    assert len(collector.named("chat scripted")) == 2
+    assert b"an answer" in collector.raw
+    assert b"a summary" not in collector.raw
 
 
 async def test_what_is_no_turn_has_a_trace_of_its_own(store: Store, collector: OtlpFake) -> None:

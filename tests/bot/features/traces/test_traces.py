@@ -180,8 +180,8 @@ async def test_words_of_a_turn_that_began_before_a_deletion_are_not_kept(
     """A process may still be working on it."""
     began_at = store.clock()
     await traces.delete_words(HERE)
-    traces.add_words_later(HERE, "turn_1", began_at - 1, b"words", 24)
-    traces.add_words_later(HERE, "turn_2", store.clock() + 1, b"words", 24)
+    _ = traces.add_words_later(HERE, "turn_1", began_at - 1, b"words", 24)
+    _ = traces.add_words_later(HERE, "turn_2", store.clock() + 1, b"words", 24)
     await store.scripts.ask("PING")
     shard = shard_of(HERE)
     assert await traces.words(shard, "turn_1") == b""
@@ -224,7 +224,7 @@ async def note(store: Store, *shares: Share) -> None:
     traces = Traces(store, 7)
     for share in shares:
         stored = encode(share)
-        traces.note_later([Change(share, stored, len(stored), 0)])
+        _ = traces.note_later([Change(share, stored, len(stored), 0)])
     await store.scripts.ask("PING")
 
 
@@ -259,7 +259,7 @@ async def test_a_turn_that_waits_for_somebody_is_under_way_for_longer(
 ) -> None:
     """Until the process that goes on with it has left it too."""
     began, hour = store.clock() - HOUR_MS, HOUR_MS
-    waiting = replace(part(began, "event", "request", "response"), waits=True)
+    waiting = replace(part(began, "event", "request", "response"), left="TurnParked")
     await note(store, waiting)
     (turn,) = await find_turns(traces)
     assert [state_of(turn, began + at) for at in (hour, 25 * hour)] == ["waits", "lost"]

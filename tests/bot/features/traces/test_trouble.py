@@ -1,0 +1,205 @@
+"""Traces of what goes wrong: stores that do not answer, models with other names, calls that are
+stopped, and what comes late."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bot.errors import StoreUnavailable
+from bot.features.traces.reading import TracedTurn, find_turns, is_lost, read_words
+from bot.features.traces.records import Fact, Share, encode
+from bot.features.traces.store import HOUR_MS, Change, Traces, day_of, hour_of, keyed
+from bot.interrupts import Interrupt
+from bot.providers.scripted import Step
+from bot.store import Store, open_store
+from bot.telemetry.observed import (
+    CallEnded,
+    EventTaken,
+    Measured,
+    Rated,
+    RequestSent,
+    ResponseRead,
+)
+from bot.transcript import ToolCall, ToolResult, Usage
+from tests.bot.harness import HERE, Harness, words
+from tests.fakes.tools import Launch, tool_map
+from tests.fixtures_store import redis_server
+from tests.waiting import until_true
+from toolset.tool import ToolContext
+
+CALL = ToolCall("c1", "launch", {"what": "kite"})
+WORDS = {"trace_words_hours": 24}
+MADE = CallEnded(CALL, CALL, "high", ToolResult("c1", "launch", {"flies": True}), 7)
+
+
+@pytest.fixture
+def traces(store: Store) -> Traces:
+    return Traces(store, 7)
+
+
+async def sent(harness: Harness) -> None:
+    """Have what is still to be sent reach the store."""
+    await harness.runner.services.features.aclose()
+    await harness.store.scripts.ask("PING")
+
+
+def share(at: int, *facts: Fact, outcome: str = "answered", kept_words: int = 0) -> Share:
+    """What a process has kept of a turn."""
+    return Share(f"turn_{at}", "a", at, "line", 0, "c", "p", "u", facts, outcome, words=kept_words)
+
+
+async def test_a_response_answers_the_request_whatever_its_model_is_called(
+    store: Store, traces: Traces
+) -> None:
+    """An alias is answered by the model that it stands for."""
+    harness = Harness(store, [], settings=WORDS)
+    observe = harness.runner.services.features.observe
+    message = words("m1", "hello")
+    observe(HERE, "turn_1", EventTaken(message, "message", "answered"))
+    observe(HERE, "turn_1", RequestSent("flash-latest", (b"{}",)))
+    read = ResponseRead("flash-3.5", (b"{}",), message, "end_turn", Usage(1), "", "flash-latest")
+    observe(HERE, "turn_1", read)
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert [fact.name for fact in turn.first.facts[1:]] == ["flash-latest", "flash-3.5"]
+    assert not is_lost(turn.first.facts, 1)
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+async def test_a_call_that_is_stopped_is_an_act(
+    store: Store, traces: Traces, monkeypatch: pytest.MonkeyPatch, *, idempotent: bool
+) -> None:
+    """It may have acted by then."""
+
+    begun = asyncio.Event()
+
+    class Slow(Launch):
+        async def call(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+            begun.set()
+            await asyncio.Event().wait()
+            return {}
+
+    monkeypatch.setattr(Slow, "idempotent", idempotent, raising=False)
+    settings = {"approval_mode": "auto_approve"}
+    harness = Harness(store, [Step(calls=(CALL,))], tools=tool_map(Slow()), settings=settings)
+    turn = asyncio.create_task(harness.say("Launch it", "m1"))
+    await begun.wait()
+    await harness.receive("/stop", "m2")
+    harness.runner.interrupts.interrupt(Interrupt(HERE, "m2"))
+    await turn
+    await sent(harness)
+    (act,) = await traces.acts([day_of(store.clock())])
+    assert (act.what, act.outcome) == ("launch", "error")
+    (traced, *_) = await find_turns(traces)
+    assert traced.tools == ["launch"]
+
+
+async def test_a_call_that_was_not_made_is_no_act(store: Store, traces: Traces) -> None:
+    """Who stops it in place of a decision."""
+    harness = Harness(store, [Step(calls=(CALL,))], tools=tool_map(Launch()))
+    await harness.say("Launch it", "m1")
+    await harness.say("/stop", "m2")
+    await sent(harness)
+    assert await traces.acts([day_of(store.clock())]) == []
+
+
+async def test_what_a_store_has_not_answered_is_sent_again() -> None:
+    """Words, facts and acts, until the store is back."""
+    with redis_server() as url:
+        async with open_store(url, history_days=1) as store:
+            process = int((await store.scripts.client.info("server"))["process_id"])
+            traces, harness = Traces(store, 7), Harness(store, [], settings=WORDS)
+            observe = harness.runner.services.features.observe
+            observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+            await until_true(lambda: kept(traces, "event"), 10)
+            os.kill(process, signal.SIGSTOP)
+            try:
+                observe(HERE, "turn_1", RequestSent("gemini", (b'{"contents":"kite"}',)))
+                observe(HERE, "turn_1", MADE)
+                with pytest.raises(StoreUnavailable):
+                    await store.scripts.ask("PING")
+            finally:
+                os.kill(process, signal.SIGCONT)
+            await until_true(lambda: kept(traces, "event", "request", "call"), 20)
+            assert len(await traces.acts([day_of(store.clock())])) == 1
+            await harness.runner.services.features.aclose()
+
+
+async def kept(traces: Traces, *kinds: str) -> bool:
+    """Whether the only turn has these facts, with the words of each."""
+    found = await find_turns(traces)
+    facts = [fact.kind for turn in found for _, _, fact in turn.facts]
+    held = [await read_words(traces, turn) for turn in found]
+    return facts == [*kinds] and sum(len(one.by_fact) for one in held) == len(kinds)
+
+
+def test_an_answered_turn_has_not_failed() -> None:
+    """Whatever a model was asked beside it, as for a summary."""
+    facts = (Fact("event", 1), Fact("failure", 2, "gemini", "model_down"))
+    assert TracedTurn("turn_1", [share(1, *facts)]).failures == []
+    assert TracedTurn("turn_1", [share(1, *facts, outcome="failed")]).failures == ["model_down"]
+
+
+async def test_what_is_deleted_is_counted_once(store: Store, traces: Traces) -> None:
+    """Facts and words are counted apart, as words may be gone before."""
+    hour = store.clock() // HOUR_MS * HOUR_MS - 3 * HOUR_MS
+    shares = [share(hour + number, Fact("event", 0), kept_words=100_000) for number in range(10)]
+    for one in shares:
+        stored = encode(one)
+        _ = traces.note_later([Change(one, stored, len(stored), 100_000)])
+    await store.scripts.ask("PING")
+    await traces.trim_hour(hour_of(hour), 500_000)
+    left = await find_turns(traces)
+    assert len(left) == 5
+    facts = sum(len(encode(turn.first)) for turn in left)
+    assert await traces.hours(24) == {hour_of(hour): facts + 500_000}
+    assert await traces.hours(1) == {hour_of(hour): facts}
+
+
+async def test_a_late_rating_does_not_bring_old_facts_back(
+    store: Store, traces: Traces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is kept by itself; what was deleted meanwhile stays deleted."""
+    harness = Harness(store, [Step("Hi.")])
+    await harness.say("hello", "m1")
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    await traces.delete_hour(hour_of(turn.at))
+    monkeypatch.setattr("bot.features.traces.recorder.OPEN_MS", -1)
+    harness.runner.services.features.observe(HERE, turn.id, Rated(is_good=True, by="u1"))
+    await sent(harness)
+    (left,) = [one async for some in traces.shares(hour_of(store.clock())) for one in some]
+    assert [fact.kind for fact in left.facts] == ["rating"]
+
+
+async def test_a_turn_that_goes_on_after_a_long_wait_is_under_way(store: Store) -> None:
+    """For ten minutes from its last step on."""
+    at = store.clock() - HOUR_MS
+    facts = (Fact("event", 1), Fact("decision", HOUR_MS - 60_000), Fact("request", HOUR_MS - 1_000))
+    turn = TracedTurn("turn_1", [replace(share(at, *facts), outcome="")])
+    assert turn.is_under_way(store.clock())
+    assert not turn.is_under_way(store.clock() + HOUR_MS)
+
+
+def test_what_is_no_text_has_a_digest_too() -> None:
+    """As an argument of the terminal may be."""
+    assert keyed(b"key", "line:\udcff") == keyed(b"key", "line:?")
+
+
+async def test_a_turn_that_was_left_says_so(store: Store, traces: Traces) -> None:
+    """Its last request was broken off; the process lives."""
+    harness = Harness(store, [], settings=WORDS)
+    features = harness.runner.services.features
+    observe = features.observe
+    observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+    observe(HERE, "turn_1", RequestSent("gemini", (b"{}",)))
+    observe(HERE, "turn_1", Measured("turn", "answered", "", 5, {}, {}))
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert (turn.first.outcome, is_lost(turn.first.facts, 1)) == ("answered", True)
