@@ -9,6 +9,7 @@ from typing import Any
 
 import toolset
 from bot.evals.questions import Question, Response
+from toolset.decorator import schemas_of
 from toolset.tool import Tool, ToolContext, ToolError, ValidatedTool, read_schemas
 from toolset.tool_map import ToolMap
 
@@ -68,7 +69,8 @@ def canned_tools(
             if name in question.results:
                 own[question.id] = question.results[name]
         answering: Any = CannedTool(tool, shared.get(name), own)
-        return ValidatedTool(answering, *read_schemas(name), own=not by_search)
+        schemas = schemas_of(tool) or read_schemas(name)
+        return ValidatedTool(answering, *schemas, own=not by_search)
 
     return ToolMap(canned(tool) for tool in toolset.find())
 
