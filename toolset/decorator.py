@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial
+from importlib.resources.abc import Traversable
 from textwrap import dedent
 from typing import Any, ClassVar, Required, TypedDict, TypeVar, Unpack, get_type_hints
 from warnings import catch_warnings
@@ -33,6 +34,7 @@ from toolset.tool import (
     ToolContext,
     ToolError,
     ToolSetupError,
+    read_schemas,
 )
 
 MARK = "declared_as_tool"
@@ -114,9 +116,20 @@ def tool_of(function: Callable[..., Any], origin: str) -> type[Tool]:
         raise ToolSetupError(f"{origin}: {function.__name__}: {reason}") from error
 
 
-def schemas_of(kind: type[Tool]) -> tuple[JSON, JSON] | None:
-    """The schemas of a tool that is a function, parameters and response; None for others."""
-    return kind.schemas if issubclass(kind, _FunctionTool) else None
+def is_function(kind: type[Tool]) -> bool:
+    """Whether it is the class of a function, and needs no files of schemas."""
+    return issubclass(kind, _FunctionTool)
+
+
+def schemas_of(kind: type[Tool], folder: Traversable | None = None) -> tuple[Any, Any]:
+    """The two schemas of a tool, parameters and response; those of a class are files.
+
+    Raises:
+        ToolSetupError: a file is missing or is not JSON.
+    """
+    if issubclass(kind, _FunctionTool):
+        return kind.schemas
+    return read_schemas(kind.name, folder)
 
 
 class _FunctionTool(Tool):
@@ -257,7 +270,10 @@ def _read_parameters(
             fields[name] = kind, ... if parameter.default is parameter.empty else parameter.default
     config = ConfigDict(extra="forbid", protected_namespaces=())
     with catch_warnings(action="ignore"):  # of a name that models have too, such as json
-        return given, create_model("Arguments", __config__=config, **fields)
+        model = create_model("Arguments", __config__=config, **fields)
+    for name in fields.keys() - model.model_fields.keys():
+        raise TypeError(f"pydantic has no field named {name}; rename the parameter")
+    return given, model
 
 
 def _read_return(kind: Any) -> tuple[TypeAdapter[Any], bool, JSON]:

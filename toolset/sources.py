@@ -21,8 +21,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from toolset.decorator import is_declared, schemas_of, tool_of
-from toolset.tool import Tool, ToolSetupError, read_schemas
+from toolset.decorator import is_declared, is_function, tool_of
+from toolset.tool import Tool, ToolSetupError
 
 GROUP = "kaiwa.tools"  # of entry points
 HERE = Path(__file__).parent
@@ -44,14 +44,6 @@ class FoundTool:
     origin: str
     schemas: Traversable | None
     own: bool = False
-
-    def read_schemas(self) -> tuple[Any, Any]:
-        """Its two schemas, parameters and response.
-
-        Raises:
-            ToolSetupError: a file is missing or is not JSON.
-        """
-        return schemas_of(self.tool) or read_schemas(self.tool.name, self.schemas)
 
 
 def find_tools(folder: Path | None = None) -> list[FoundTool]:
@@ -119,7 +111,7 @@ def installed_tools() -> Iterator[FoundTool]:
                 f"{origin} is no tool, nor a module with tools; see its entry point in {GROUP}"
             )
         for tool in tools:
-            beside = None if schemas_of(tool) else _schemas_beside(module, entry, origin)
+            beside = None if is_function(tool) else _schemas_beside(module, entry, origin)
             yield FoundTool(tool, origin, beside)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from toolset.decorator import schemas_of
 from toolset.sources import find_tools
 from toolset.tool import ToolContext, ToolOutcome, ToolSetupError, ValidatedTool
 
@@ -32,7 +33,7 @@ def call_tool(
             tool = found.tool.create(http, found.tool.Config(**settings))
             if tool is None:
                 raise ToolSetupError(f"{name} is switched off by its settings")
-            validated = ValidatedTool(tool, *found.read_schemas())
+            validated = ValidatedTool(tool, *schemas_of(found.tool, found.schemas))
             return await validated.call(arguments, _context())
 
     return asyncio.run(call())
