@@ -27,7 +27,6 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from toolset.shown import Shown
 from toolset.titles import Words
 from toolset.tool import (
-    DEFAULT_CONCURRENCY,
     NoConfig,
     Risk,
     Tool,
@@ -38,6 +37,7 @@ from toolset.tool import (
 )
 
 MARK = "declared_as_tool"
+MOST_THREADS = 64  # of one tool, those that go on after their time included
 SECTION = re.compile(r"^(Args|Returns|Raises|Examples?|Notes?):[ \t]*$", re.MULTILINE)
 ENTRY = re.compile(r"^(\w+)[^:\n]*:(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
 # Of arguments whose types give no limit: no input is without one.
@@ -113,6 +113,8 @@ def tool_of(function: Callable[..., Any], origin: str) -> type[Tool]:
         return _tool_of(function)
     except (NameError, TypeError, PydanticUserError) as error:
         reason = " ".join(str(error).split())
+        if isinstance(error, NameError):
+            reason += "; its types are read at the start: import them, also outside TYPE_CHECKING"
         raise ToolSetupError(f"{origin}: {function.__name__}: {reason}") from error
 
 
@@ -151,7 +153,7 @@ class _FunctionTool(Tool):
     def __init__(self, http: httpx.AsyncClient, config: BaseModel) -> None:
         self._known: dict[type, Any] = {httpx.AsyncClient: http, self.Config: config}
         # Threads of its own: a function that never ends delays no other tool.
-        self._threads = ThreadPoolExecutor(getattr(self, "concurrency", DEFAULT_CONCURRENCY))
+        self._threads = ThreadPoolExecutor(MOST_THREADS)
 
     @classmethod
     def create(cls, http: httpx.AsyncClient, config: Any) -> _FunctionTool:
@@ -263,7 +265,8 @@ def _read_parameters(
         if name not in hints:
             raise TypeError(f"{name} has no type; write one, such as {name}: str")
         kind = hints[name]
-        if inspect.isclass(kind) and issubclass(kind, (httpx.AsyncClient, ToolContext, Config)):
+        is_config = inspect.isclass(kind) and issubclass(kind, Config)
+        if is_config or kind in (httpx.AsyncClient, ToolContext):
             given[name] = kind
         else:
             _schema(kind, name)

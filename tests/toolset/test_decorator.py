@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.cli.new_tool import write_tool
 from bot.errors import SettingsError
 from bot.plugins import open_tools, tool_variables
 from bot.settings import load
@@ -321,10 +320,13 @@ def test_models_inside_a_result_have_a_schema(tmp_path: Path) -> None:
             "@tool(risk='low')\ndef f() -> ToolContext:\n    'F.'",
             "what it returns: toolset.tool.ToolContext has no JSON Schema; write",
         ),
-        ("@tool(risk='low')\ndef f(a: Missing) -> str:\n    'F.'", "name 'Missing' is not defined"),
+        (
+            "@tool(risk='low')\ndef f(a: Missing) -> str:\n    'F.'",
+            "name 'Missing' is not defined; its",
+        ),
         (
             "@tool(risk='low')\ndef f(_a: int) -> str:\n    'F.'",
-            "pydantic has no field named _a; rename the",
+            "pydantic has no field named _a;",
         ),
         (
             '@tool(risk=\'low\')\ndef f(day: str) -> str:\n    """F.\n\n    Args:\n        dya: x\n'
@@ -431,7 +433,7 @@ async def test_it_keeps_to_its_deadline_and_delays_no_other() -> None:
     """Whether it is async or not; a thread that goes on is its own."""
     released = threading.Event()
 
-    @tool(risk="low", timeout_s=0.05, concurrency=1)
+    @tool(risk="low", timeout_s=0.05)
     def hang() -> str:
         """Waits."""
         released.wait()
@@ -487,13 +489,6 @@ def test_the_example_of_the_documents_works_as_printed(tmp_path: Path) -> None:
     assert error == "invalid parameters: count: 30 is greater than the maximum of 20"
     assert len([line for line in example.splitlines() if line]) <= 12
     assert "kaiwa tools call roll_dice '{\"count\": 2}'" in text
-
-
-def test_a_written_function_and_a_written_class_stand_side_by_side(tmp_path: Path) -> None:
-    """In one folder."""
-    write_tool("one", tmp_path)
-    write_tool("two", tmp_path, as_function=True)
-    assert [found.tool.name for found in folder_tools(tmp_path)] == ["one", "two"]
 
 
 def test_a_function_imported_from_elsewhere_is_not_found_twice() -> None:
