@@ -8,9 +8,10 @@ from functools import partial
 import httpx
 from pydantic import BaseModel
 
+from toolset.decorator import schemas_of
 from toolset.offer.rules import Rule
 from toolset.sources import FoundTool, call_guarded, own_tools
-from toolset.tool import Tool, ToolSetupError, ValidatedTool, read_schemas
+from toolset.tool import Tool, ToolSetupError, ValidatedTool
 from toolset.tool_map import ToolMap
 
 
@@ -46,7 +47,7 @@ def build(
         try:
             tool = call_guarded(partial(one.tool.create, http, config), one.origin)
             if tool is not None:
-                parameters, response = read_schemas(tool.name, one.schemas)
+                parameters, response = schemas_of(one.tool, one.schemas)
                 built.append(ValidatedTool(tool, parameters, response, one.origin, own=one.own))
         except ToolSetupError as error:
             raise ToolSetupError(f"{one.origin}: {error}") from error

@@ -100,7 +100,7 @@ class Schema:
             return "has a number that cannot be checked"
         if error is None:
             return ""
-        where = f"{error.json_path.removeprefix('$.')}: " if error.path else ""
+        where = f"{error.json_path.removeprefix('$.')}: " if error.absolute_path else ""
         return where + shortened(error.message, COMPLAINT_CAP)
 
 

@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2s
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
@@ -20,6 +21,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from toolset.decorator import is_declared, is_function, tool_of
 from toolset.tool import Tool, ToolSetupError
 
 GROUP = "kaiwa.tools"  # of entry points
@@ -34,13 +36,13 @@ class FoundTool:
 
     Attributes:
         origin: the file or package it comes from, for people.
-        schemas: the folder that holds ``<name>/parameters.json``.
+        schemas: the folder that holds ``<name>/parameters.json``, of a tool that is no function.
         own: one of Kaiwa's.
     """
 
     tool: type[Tool]
     origin: str
-    schemas: Traversable
+    schemas: Traversable | None
     own: bool = False
 
 
@@ -83,17 +85,15 @@ def folder_tools(folder: Path) -> Iterator[FoundTool]:
     for path in _modules(folder):
         tools = tools_in(import_file(path), str(path))
         if not tools:
-            parts = ", ".join(PARTS)
-            raise ToolSetupError(
-                f"{path} has no tool: a class with {parts}. A helper's name begins with _"
-            )
+            either = f"a function below @tool, or a class with {', '.join(PARTS)}"
+            raise ToolSetupError(f"{path} has no tool: {either}. A helper's name begins with _")
         for tool in tools:
             yield FoundTool(tool, str(path), folder / "schemas")
 
 
 def installed_tools() -> Iterator[FoundTool]:
-    """The tools of installed packages: entry points that name a module or a class, with
-    ``schemas/`` beside it."""
+    """The tools of installed packages: entry points that name a module, a function, or a class
+    with ``schemas/`` beside it."""
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.value):
         origin = f"{entry.dist.name if entry.dist else 'a package'} ({entry.value})"
         loaded: Any = call_guarded(entry.load, origin)
@@ -104,21 +104,22 @@ def installed_tools() -> Iterator[FoundTool]:
         )
         tools = tools_in(module, origin) if module else []
         if loaded is not module:
-            tools = [tool for tool in tools if tool is loaded]
+            named = tool_of(loaded, origin) if is_declared(loaded) else loaded
+            tools = [tool for tool in tools if tool is named]
         if module is None or not tools:
             raise ToolSetupError(
                 f"{origin} is no tool, nor a module with tools; see its entry point in {GROUP}"
             )
-        yield from (
-            FoundTool(tool, origin, _schemas_beside(module, entry, origin)) for tool in tools
-        )
+        for tool in tools:
+            beside = None if is_function(tool) else _schemas_beside(module, entry, origin)
+            yield FoundTool(tool, origin, beside)
 
 
 def tools_in(module: ModuleType, origin: str) -> list[type[Tool]]:
-    """The tool classes defined in one module.
+    """The tool classes defined in one module, those of functions last.
 
     Raises:
-        ToolSetupError: a class that lacks a part of a tool.
+        ToolSetupError: a class or a function that lacks a part of a tool.
     """
     found: list[type[Any]] = [member for _, member in getmembers(module, isclass)]
     tools = [
@@ -133,6 +134,10 @@ def tools_in(module: ModuleType, origin: str) -> list[type[Tool]]:
             raise ToolSetupError(f"{origin}: {tool.__name__}.call must be written with async def")
         if not (isclass(tool.Config) and issubclass(tool.Config, BaseModel)):
             raise ToolSetupError(f"{origin}: {tool.__name__}.Config must be a pydantic BaseModel")
+    functions = dict.fromkeys(member for _, member in getmembers(module, is_declared))
+    for function in functions:
+        if function.__module__ == module.__name__:
+            tools.append(call_guarded(partial(tool_of, function, origin), origin))
     return tools
 
 

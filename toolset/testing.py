@@ -9,8 +9,9 @@ from typing import Any
 
 import httpx
 
+from toolset.decorator import schemas_of
 from toolset.sources import find_tools
-from toolset.tool import ToolContext, ToolOutcome, ToolSetupError, ValidatedTool, read_schemas
+from toolset.tool import ToolContext, ToolOutcome, ToolSetupError, ValidatedTool
 
 
 def call_tool(
@@ -32,9 +33,8 @@ def call_tool(
             tool = found.tool.create(http, found.tool.Config(**settings))
             if tool is None:
                 raise ToolSetupError(f"{name} is switched off by its settings")
-            return await ValidatedTool(tool, *read_schemas(name, found.schemas)).call(
-                arguments, _context()
-            )
+            validated = ValidatedTool(tool, *schemas_of(found.tool, found.schemas))
+            return await validated.call(arguments, _context())
 
     return asyncio.run(call())
 

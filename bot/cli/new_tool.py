@@ -1,4 +1,5 @@
-"""``kaiwa tools new``: writes a working tool, its two schemas and its test, as a start."""
+"""``kaiwa tools new``: writes a working tool and its test, as a start: a function, or a class with
+its two schemas."""
 
 from __future__ import annotations
 
@@ -22,16 +23,45 @@ from toolset.tool_map import FIND_TOOLS
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 OWN = Path(toolset.__file__).parent
-# The written file imports these names.
+# The written file uses these names.
 TAKEN = {
     "Any",
     "BaseModel",
     "Tool",
     "ToolContext",
     "ToolError",
+    "str",
 }
 
-TOOL = Template('''\
+FUNCTION = Template('''\
+"""``$name``: what it does, in one sentence."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from toolset.decorator import tool
+from toolset.tool import ToolError
+
+
+@tool(risk="low")  # low reads, high acts: a person is asked before each call
+async def $name(text: Annotated[str, Field(min_length=1, max_length=200)]) -> str:
+    """Gives a text back in capitals. Use it when somebody wants to have a text shouted.
+
+    Args:
+        text: The text, in the user's words.
+
+    Raises:
+        ToolError: with a text for the model.
+    """
+    if not text.strip():
+        raise ToolError("there is nothing to shout")
+    return text.strip().upper()
+''')
+
+CLASS = Template('''\
 """``$name``: what it does, in one sentence."""
 
 from __future__ import annotations
@@ -104,7 +134,7 @@ $imports
 
 def test_it_answers() -> None:
     """What fits the schema gets the tool's own response."""
-    assert call_tool("$name", {"text": "hello"}$folder).response == {"text": "HELLO"}
+    assert call_tool("$name", {"text": "hello"}$folder).response == {"$result": "HELLO"}
 
 
 def test_it_refuses_in_words_for_the_model() -> None:
@@ -133,7 +163,7 @@ FOLDER = Path(__file__).parents[1]
 STEPS = Template("""\
 $files
 
-It works as it is. Change the work, the schemas, and the description: it says when to use the tool.
+It works as it is. Change the work, $schemas, and the description: it says when to use the tool.
 Try it:
 
   $call
@@ -142,16 +172,19 @@ Try it:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The files of a new tool."""
+    """The files of a new tool; a function has no schemas."""
 
     tool: Path
     schemas: Path
     test: Path
 
 
-def write_tool(name: str, folder: Path) -> Written:
+def write_tool(name: str, folder: Path, *, as_function: bool = False) -> Written:
     """Write a new tool into ``toolset/``, whose schemas and tests are beside it, or into another
     folder of tools.
+
+    Args:
+        as_function: in place of a class with its schemas.
 
     Raises:
         BadInput: the name is not allowed or taken, a file exists already, or the folder cannot be
@@ -162,7 +195,7 @@ def write_tool(name: str, folder: Path) -> Written:
         not NAME.fullmatch(name)
         or keyword.iskeyword(name)
         or keyword.iskeyword(kind)
-        or kind in TAKEN
+        or {name, kind} & TAKEN
     ):
         raise BadInput(
             f"NAME: {name!r} cannot be used; write small letters, digits and _, such as roll_dice"
@@ -178,16 +211,18 @@ def write_tool(name: str, folder: Path) -> Written:
             raise BadInput(f"{path} is there already; choose another name, or move it away")
     _refuse_taken(name, folder)
     values = {"name": name, "kind": kind, "variable": name.upper()}
+    values["result"] = "result" if as_function else "text"
     if own:
         test = TEST.substitute(values, imports=OWN_IMPORTS, folder="")
     else:
         test = TEST.substitute(values, imports=FOLDER_IMPORTS, folder=", FOLDER")
     texts = {
-        written.tool: TOOL.substitute(values),
-        written.schemas / "parameters.json": _json(PARAMETERS),
-        written.schemas / "response.json": _json(RESPONSE),
+        written.tool: (FUNCTION if as_function else CLASS).substitute(values),
         written.test: test,
     }
+    if not as_function:
+        texts[written.schemas / "parameters.json"] = _json(PARAMETERS)
+        texts[written.schemas / "response.json"] = _json(RESPONSE)
     try:
         for path, text in texts.items():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -222,8 +257,10 @@ def next_steps(written: Written, tools_dir: Path | None) -> str:
     setting = f"TOOLS_DIR={shlex.quote(str(folder))} "
     if folder.resolve() == OWN or (tools_dir and folder.resolve() == tools_dir.resolve()):
         setting = ""
+    schemas = sorted(written.schemas.glob("*.json"))
     return STEPS.substitute(
-        files="\n".join(map(str, (written.tool, *sorted(written.schemas.iterdir()), written.test))),
+        files="\n".join(map(str, (written.tool, *schemas, written.test))),
+        schemas="the schemas" if schemas else "the types",
         call=f"""{setting}kaiwa tools call {name} '{{"text": "hello"}}'""",
         test=f"{_test_command()} {shlex.quote(str(written.test))}",
     )

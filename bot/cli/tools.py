@@ -116,8 +116,11 @@ def new(
             "--dir", help="Folder; by default TOOLS_DIR, else toolset/.", show_default=False
         ),
     ] = None,
+    as_class: Annotated[
+        bool, typer.Option("--class", help="A class with two schemas, in place of a function.")
+    ] = False,
 ) -> None:
-    """Write a new tool that works as it is: the file, two schemas and a test."""
+    """Write a new tool that works as it is, a function, and its test."""
     from bot.cli.as_typed import as_typed
     from bot.cli.new_tool import next_steps, own_folder, write_tool
     from bot.cli.prepare import load_settings
@@ -126,7 +129,8 @@ def new(
     chosen = folder or tools_dir or own_folder()
     if chosen is None:
         raise BadInput(WHERE)
-    print(as_typed(next_steps(write_tool(name, chosen), tools_dir)))
+    written = write_tool(name, chosen, as_function=not as_class)
+    print(as_typed(next_steps(written, tools_dir)))
 
 
 @add_cli.callback()

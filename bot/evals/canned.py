@@ -9,7 +9,8 @@ from typing import Any
 
 import toolset
 from bot.evals.questions import Question, Response
-from toolset.tool import Tool, ToolContext, ToolError, ValidatedTool, read_schemas
+from toolset.decorator import schemas_of
+from toolset.tool import Tool, ToolContext, ToolError, ValidatedTool
 from toolset.tool_map import ToolMap
 
 NO_RESULT = "this does not work at the moment"
@@ -68,7 +69,7 @@ def canned_tools(
             if name in question.results:
                 own[question.id] = question.results[name]
         answering: Any = CannedTool(tool, shared.get(name), own)
-        return ValidatedTool(answering, *read_schemas(name), own=not by_search)
+        return ValidatedTool(answering, *schemas_of(tool), own=not by_search)
 
     return ToolMap(canned(tool) for tool in toolset.find())
 

@@ -23,8 +23,9 @@ from tests.fakes import gemini_rules
 from tests.toolset.arguments import sample
 from tests.toolset.contexts import context
 from tests.toolset.workspaces import why_no_sandbox
+from toolset.decorator import is_function, schemas_of
 from toolset.sources import own_tools
-from toolset.tool import Tool, ToolOutcome, ValidatedTool, read_schemas
+from toolset.tool import Tool, ToolOutcome, ValidatedTool
 from toolset.tool_map import FIND_TOOLS, ToolMap
 from toolset.workspace import RunCommand
 
@@ -137,11 +138,11 @@ def test_what_it_declares(tool: type[Tool]) -> None:
     that are explained and bounded; a description by which the model chooses. Nobody is asked about
     a low-risk call, so none comes by chance: a name that acts is one of a high risk, or of what
     changes only what Kaiwa stores."""
-    for schema in read_schemas(tool.name):
+    for schema in schemas_of(tool):
         Draft202012Validator.check_schema(schema)
         assert (schema["type"], schema["additionalProperties"]) == ("object", False)
     limits = {"string": "maxLength", "array": "maxItems"}
-    for rule in read_schemas(tool.name)[0]["properties"].values():
+    for rule in schemas_of(tool)[0]["properties"].values():
         assert rule.get("description")
         assert "enum" in rule or limits.get(rule["type"], "type") in rule
     assert "Use it " in tool.description
@@ -152,9 +153,10 @@ def test_what_it_declares(tool: type[Tool]) -> None:
 
 
 def test_every_folder_of_schemas_belongs_to_a_tool() -> None:
-    """And each tool has its own, under its own name."""
+    """And each class has its own, under its tool's name."""
     (folder,) = map(Path, schemas.__path__)
-    names = [FIND_TOOLS, *(tool.name for tool in toolset.find())]
+    classes = [tool.name for tool in toolset.find() if not is_function(tool)]
+    names = [FIND_TOOLS, *classes]
     assert sorted(path.parent.name for path in folder.glob("*/*.json")) == sorted([*names, *names])
 
 
@@ -192,7 +194,7 @@ async def test_whatever_happens_inside_nothing_leaks(
     posts, puts or deletes."""
     for answer in ANSWERS:
         outside.answer = answer
-        outcome = await tools.call(tool.name, sample(read_schemas(tool.name)[0]), context())
+        outcome = await tools.call(tool.name, sample(schemas_of(tool)[0]), context())
         text = json.dumps(outcome.response)
         assert [secret for secret in (*SECRETS, str(tmp_path)) if secret in text] == []
         assert outcome.is_error == ("error" in outcome.response)
@@ -206,7 +208,7 @@ async def test_it_keeps_to_its_deadline(tool: type[Tool], tools: ToolMap, outsid
     """Also where nothing answers."""
     outside.answer = None
     started = time.monotonic()
-    outcome = await tools.call(tool.name, sample(read_schemas(tool.name)[0]), context(seconds=0.2))
+    outcome = await tools.call(tool.name, sample(schemas_of(tool)[0]), context(seconds=0.2))
     assert time.monotonic() - started < 1
     assert outcome.is_error == ("error" in outcome.response)
 
@@ -224,7 +226,7 @@ class Liar:
 @every_tool
 async def test_what_it_did_not_promise_is_no_response(tool: type[Tool]) -> None:
     """The model never works with data that does not fit."""
-    parameters, response = read_schemas(tool.name)
+    parameters, response = schemas_of(tool)
     liar: Any = Liar(tool)
     outcome = await ValidatedTool(liar, parameters, response).call(sample(parameters), context())
     assert outcome.response["error"].startswith("invalid response: ")
@@ -235,7 +237,7 @@ async def test_no_arguments_are_refused_exactly_where_some_are_required(
     tool: type[Tool], tools: ToolMap
 ) -> None:
     """Null and an empty string count as none."""
-    required = read_schemas(tool.name)[0].get("required", [])
+    required = schemas_of(tool)[0].get("required", [])
     none_given: list[object] = [None, "", {}]
     for nothing in none_given:
         outcome = await tools.call(tool.name, nothing, context())

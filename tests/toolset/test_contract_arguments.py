@@ -15,7 +15,8 @@ from jsonschema import Draft202012Validator
 import toolset
 from tests.toolset.arguments import made_up, sample
 from tests.toolset.contexts import context
-from toolset.tool import Tool, ToolOutcome, ValidatedTool, read_schemas
+from toolset.decorator import schemas_of
+from toolset.tool import Tool, ToolOutcome, ValidatedTool
 
 LONGEST = 400  # characters of a complaint
 
@@ -28,7 +29,7 @@ class Spy:
     def __init__(self, tool: type[Tool]) -> None:
         self.name, self.description, self.risk = tool.name, tool.description, tool.risk
         self.reached: list[object] = []
-        self.parameters, response = read_schemas(tool.name)
+        self.parameters, response = schemas_of(tool)
         itself: Any = self
         self._validated = ValidatedTool(itself, self.parameters, response)
 

@@ -22,6 +22,7 @@ def test_every_tool_knows_its_file_and_its_schemas() -> None:
     """For ``kaiwa tools``, and for whoever has to fix one."""
     (weather,) = (found for found in own_tools() if found.tool.name == "get_weather")
     assert weather.origin == "toolset/weather.py"
+    assert weather.schemas is not None
     assert weather.schemas.joinpath("get_weather", "parameters.json").is_file()
 
 

@@ -173,7 +173,11 @@ def test_two_folders_do_not_mix(tmp_path: Path) -> None:
             "from ._no_such_helper import x",
             r"cannot be loaded: ModuleNotFoundError: No module named ",
         ),
-        ("x = 1", r"has no tool: a class with name, .*, call\. A helper's name begins with _"),
+        (
+            "x = 1",
+            r"has no tool: a function below @tool, or a class with name, .*, call\. A helper's "
+            "name begins with _",
+        ),
     ],
 )
 def test_a_broken_file_stops_start_up(tmp_path: Path, text: str, complaint: str) -> None:

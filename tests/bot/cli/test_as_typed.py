@@ -62,5 +62,5 @@ def test_the_next_steps_of_a_new_tool_run_as_printed(tmp_path: Path) -> None:
         f"{sys.executable} -c 'from bot.cli.main import main; main()' tools new shout --dir tools"
     )
     call, test = [line.strip() for line in steps.splitlines() if line.startswith("  ")]
-    assert run(call) == '{\n  "text": "HELLO"\n}\n'
+    assert run(call) == '{\n  "result": "HELLO"\n}\n'
     assert "3 passed" in run(test)

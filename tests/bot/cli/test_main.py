@@ -132,7 +132,7 @@ def test_a_new_tool_can_be_called_at_once(call: Call, tmp_path: Path) -> None:
     code, out, _ = call("tools", TOOLS_DIR=str(folder))
     assert f"roll_dice\tlow\ttext\t{folder}/roll_dice.py\t" in out
     code, out, err = call("tools", "call", "roll_dice", '{"text": "hello"}')
-    assert (code, json.loads(out), err) == (0, {"text": "HELLO"}, "")
+    assert (code, json.loads(out), err) == (0, {"result": "HELLO"}, "")
     code, _, err = call("tools", "new", "roll_dice")
     there = f"{folder}/roll_dice.py is there already; choose another name, or move it away"
     assert (code, err) == (2, f"kaiwa: {there}\n")

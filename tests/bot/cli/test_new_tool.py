@@ -23,7 +23,7 @@ import sys
 from bot.cli.main import main
 sys.path[0] = "."
 call = ["call", "roll_dice", '{"text": "hello"}']
-for words in (["new", "roll_dice"], call):
+for words in (["new", *sys.argv[1:], "roll_dice"], call):
     sys.argv = ["kaiwa", "tools", *words]
     try:
         main()
@@ -45,8 +45,22 @@ def test_a_new_tool_works_as_it_is(tmp_path: Path) -> None:
     assert call_tool("roll_dice", {}, tmp_path).is_error
 
 
+def test_a_function_needs_two_files(tmp_path: Path) -> None:
+    """It works as it is, too; its schemas are made of its types."""
+    written = write_tool("roll_dice", tmp_path, as_function=True)
+    assert "async def roll_dice(text: " in written.tool.read_text("utf-8")
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert sorted(files) == [written.tool, written.test]
+    assert call_tool("roll_dice", {"text": "hello"}, tmp_path) == ToolOutcome({"result": "HELLO"})
+    assert call_tool("roll_dice", {}, tmp_path).is_error
+    assert "Change the work, the types, and the description" in next_steps(written, None)
+
+
 @pytest.mark.process
-def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("form", "result"), [((), "result"), (("--class",), "text")])
+def test_in_a_checkout_it_keeps_the_projects_rules(
+    tmp_path: Path, form: tuple[str, ...], result: str
+) -> None:
     """Written into a checkout it passes lint, format and the contract of all tools, and is called
     by the command."""
     checkout = tmp_path / "checkout"
@@ -67,9 +81,9 @@ def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    printed = run_in_checkout(sys.executable, "-c", NEW_AND_CALL)
+    printed = run_in_checkout(sys.executable, "-c", NEW_AND_CALL, *form)
     assert "kaiwa tools call roll_dice '" in printed
-    assert printed.endswith('\n{\n  "text": "HELLO"\n}\n')
+    assert printed.endswith(f'\n{{\n  "{result}": "HELLO"\n}}\n')
     new = ["toolset/roll_dice.py", "tests/toolset/test_roll_dice.py"]
     run_in_checkout(sys.executable, "-m", "ruff", "check", "--quiet", "--no-cache", *new)
     run_in_checkout(
@@ -94,6 +108,7 @@ def test_in_a_checkout_it_keeps_the_projects_rules(tmp_path: Path) -> None:
         "true",
         "tool",
         "tool_error",
+        "str",
         "x" * 65,
     ],
 )

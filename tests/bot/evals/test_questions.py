@@ -20,11 +20,11 @@ from bot.evals.questions import CATEGORIES, ExpectedCall, choose, load_questions
 from tests.project import ROOT
 from tests.toolset.arguments import sample
 from tests.toolset.contexts import context
-from toolset.tool import read_schemas
+from toolset.decorator import schemas_of
 
 QUESTIONS = load_questions()
 RESULTS = load_results()
-SCHEMAS: dict[str, Any] = {tool.name: read_schemas(tool.name) for tool in toolset.find()}
+SCHEMAS: dict[str, Any] = {tool.name: schemas_of(tool) for tool in toolset.find()}
 EXPECTED = [
     (question, call, name)
     for question in QUESTIONS

@@ -9,7 +9,8 @@ from typing import Any
 import toolset
 from bot.providers import AUTO, Completed, ModelResponse, Provider, Request, StreamEvent, ToolChoice
 from bot.transcript import Message, Part, Text, ToolResult, new_id
-from toolset.tool import ToolDefinition, read_schemas
+from toolset.decorator import schemas_of
+from toolset.tool import ToolDefinition
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,5 @@ def results(asked: Message, *responses: dict[str, Any]) -> Message:
 def declared() -> tuple[ToolDefinition, ...]:
     """The project's own tools, as a model is told of them."""
     return tuple(
-        ToolDefinition(tool.name, tool.description, *read_schemas(tool.name))
-        for tool in toolset.find()
+        ToolDefinition(tool.name, tool.description, *schemas_of(tool)) for tool in toolset.find()
     )
