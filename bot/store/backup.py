@@ -108,6 +108,8 @@ async def _fresh_file(client: Client, folder: Path) -> IO[bytes]:
 @contextmanager
 def _new_file(target: Path) -> Iterator[IO[bytes]]:
     """A file under another name, which gets its own when it is whole."""
+    if target.exists():
+        raise FileExistsError
     unfinished = target.with_name(f".{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     number = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, FILE)
@@ -116,7 +118,7 @@ def _new_file(target: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(number)
-        os.link(unfinished, target)  # unlike a rename, it replaces nothing
+        unfinished.rename(target)
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -150,18 +152,21 @@ async def restore_backup(file: Path, data_dir: Path, *, replace: bool) -> int:
             raise in_use(home)
         for leftover in home.glob(f"{LEFT}*"):  # of one that was killed
             shutil.rmtree(leftover)
-        # this also stops a server that a killed owner has left
-        held = await _count_keys(home)
-        if held and not replace:
+        if replace:  # it may be damaged, and this the mend
+            await ValkeyServer(home).stop()  # one that a killed owner has left
+        elif held := await _count_keys(home):
             raise BadInput(f"the store in {home} holds {held} keys; --replace deletes them")
         with TemporaryDirectory(prefix=LEFT, dir=home) as folder:
             fresh = Path(folder)
             _unpack(archive, fresh)
             try:
                 count = await _count_keys(fresh)
-            except SettingsError as error:  # Valkey has just worked in this folder
+            except SettingsError as error:
+                if error.variable != "KAIWA_DATA_DIR":  # Valkey does not run here at all
+                    raise
                 raise _damaged(file) from error
-            (home / APPENDED).rename(fresh / "before")
+            if (home / APPENDED).exists():
+                (home / APPENDED).rename(fresh / "before")
             (fresh / APPENDED).rename(home / APPENDED)
             for name in BESIDE:
                 if (fresh / name).exists():

@@ -9,7 +9,7 @@ import pytest
 from msgspec.json import encode
 from redis import Redis as BlockingRedis
 
-from bot.errors import BadInput
+from bot.errors import BadInput, SettingsError
 from bot.store.backup import ABOUT, APPENDED, DATA, About, restore_backup, write_backup
 from bot.store.clients import connect
 from bot.store.embedded import open_embedded
@@ -97,6 +97,12 @@ def harm(archive: Path, how: str) -> None:
     archive.write_bytes(harmed[how])
 
 
+def spoil(home: Path) -> None:
+    """Make a store one that Valkey cannot load."""
+    for file in (home / APPENDED).glob("*.aof"):
+        file.write_bytes(b"no commands\r\n")
+
+
 @pytest.mark.parametrize("how", ["cut", "flipped", "empty", "text"])
 async def test_a_damaged_file_is_refused(archive: Path, tmp_path: Path, how: str) -> None:
     """In one line with what to do, and nothing is written."""
@@ -140,5 +146,15 @@ async def test_data_that_valkey_cannot_load_replaces_nothing(archive: Path, tmp_
     file = pack(tmp_path / "other.zip", about=encode(THIS), data=b"no commands\r\n")
     with pytest.raises(BadInput, match="is damaged"):
         await restore_backup(file, tmp_path / "home", replace=True)
+    async with open_embedded(tmp_path / "home") as url:
+        assert await read(url) == b"for later"
+
+
+async def test_a_store_that_no_longer_loads_can_be_replaced(archive: Path, tmp_path: Path) -> None:
+    """That is what backups are for."""
+    spoil(tmp_path / "home")
+    with pytest.raises(SettingsError, match="the bundled Valkey cannot work there"):
+        await restore_backup(archive, tmp_path / "home", replace=False)
+    await restore_backup(archive, tmp_path / "home", replace=True)
     async with open_embedded(tmp_path / "home") as url:
         assert await read(url) == b"for later"
