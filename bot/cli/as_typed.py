@@ -11,7 +11,7 @@ from pathlib import Path
 
 COMMAND = re.compile(
     r"(?<![\w/-])kaiwa(?= (?:run|worker|chat|mcp|tools|outbox|usage|feedback|trace|conversations"
-    r"|gaps|acts|report|eval|doctor)\b)"
+    r"|gaps|acts|report|eval|backup|restore|doctor)\b)"
 )
 
 

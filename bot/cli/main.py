@@ -1,4 +1,4 @@
-"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | eval | doctor``.
+"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | eval | backup | …``.
 
 The commands import what they need when they run: it takes a second, and ``--help`` needs none of
 it.
@@ -217,6 +217,29 @@ def evaluate(
             model, Limits(repeat, parallel, timeout), only or [], results, by_search=by_search
         )
     )
+
+
+@cli.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="A new file, such as kaiwa.zip.")],
+) -> None:
+    """Copy what the bundled Valkey holds into a file, while Kaiwa runs or not."""
+    from bot.cli.backup import backup as copy
+
+    copy(file)
+
+
+@cli.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="What kaiwa backup has written.")],
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Delete what the store holds now.")
+    ] = False,
+) -> None:
+    """Put a backup into KAIWA_DATA_DIR, while no Kaiwa runs."""
+    from bot.cli.backup import restore as put_back
+
+    put_back(file, replace=replace)
 
 
 @cli.command()

@@ -14,8 +14,8 @@ import signal
 import stat
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from hashlib import sha256
 from importlib.metadata import distribution
 from pathlib import Path
@@ -72,11 +72,8 @@ async def open_embedded(data_dir: Path, part: Part = "owns") -> AsyncIterator[st
         SettingsError: it cannot run here, or another process owns it; names the variable to fix.
         StoreUnavailable: it does not answer, or nobody owns it.
     """
-    home = private_folder(data_dir)
-    for name in FILES:
-        private_file(home / name)
-    server = ValkeyServer(home)
-    with (home / "owner.lock").open("ab") as lock:
+    with lockable_folder(data_dir) as (home, lock):
+        server = ValkeyServer(home)
         if part != "connects" and try_lock(lock):
             try:
                 await server.start()
@@ -88,13 +85,28 @@ async def open_embedded(data_dir: Path, part: Part = "owns") -> AsyncIterator[st
             finally:
                 await server.stop()
         elif part == "owns":
-            fix = f"another Kaiwa runs with {home}; stop it, or choose another folder"
-            raise SettingsError("KAIWA_DATA_DIR", fix)
+            raise in_use(home)
         elif await server.answers():
             yield server.url
         else:
             fix = "start kaiwa run, or name a Redis of yours"
             raise StoreUnavailable(f"no Kaiwa runs with {home}", fix)
+
+
+@contextmanager
+def lockable_folder(data_dir: Path) -> Iterator[tuple[Path, IO[bytes]]]:
+    """The real path of a data directory, made private, and the file whose lock its owner holds."""
+    home = private_folder(data_dir)
+    for name in FILES:
+        private_file(home / name)
+    with (home / "owner.lock").open("ab") as lock:
+        yield home, lock
+
+
+def in_use(home: Path) -> SettingsError:
+    """What who wants to own a data directory is told while another process does."""
+    fix = f"another Kaiwa runs with {home}; stop it, or choose another folder"
+    return SettingsError("KAIWA_DATA_DIR", fix)
 
 
 async def _keep_alive(server: ValkeyServer) -> None:
@@ -280,13 +292,22 @@ async def keep_rewriting(url: str, look_s: float = LOOK_AT_FILE_S) -> None:
 async def _rewrite_if_due(client: Client) -> None:
     if await client.exists(REWRITTEN_KEY):
         return
+    if not await rewrite(client):
+        log.warning("valkey.not_rewritten")
+        return
+    # A transaction is carried out in a full store too.
+    await Scripts(client, DAY_S).transact([("SET", REWRITTEN_KEY, "", "EX", DAY_S)])
+
+
+async def rewrite(client: Client) -> bool:
+    """Have the append-only file written anew, and wait for it; whether that worked.
+
+    Raises:
+        ResponseError: it is being written already.
+    """
     await client.bgrewriteaof()
     about = await client.info("persistence")
     while about["aof_rewrite_in_progress"] or about["aof_rewrite_scheduled"]:
         await asyncio.sleep(POLL_S)
         about = await client.info("persistence")
-    if about["aof_last_bgrewrite_status"] != "ok":
-        log.warning("valkey.not_rewritten")
-        return
-    # A transaction is carried out in a full store too.
-    await Scripts(client, DAY_S).transact([("SET", REWRITTEN_KEY, "", "EX", DAY_S)])
+    return bool(about["aof_last_bgrewrite_status"] == "ok")
