@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
@@ -20,6 +21,7 @@ SETUPS: dict[str, Callable[[Answers, Settings], None]] = {
     "slack": slack.set_up,
     "gemini": gemini.set_up,
 }
+LEAVE = (signal.SIGTERM, signal.SIGHUP)
 CHOICE = "line, slack or gemini"
 # What a set-up asks for may be wrong as yet.
 ASKED = {
@@ -46,12 +48,10 @@ def set_up(what: str) -> int:
         fix = "this platform forgets .env; set the variables there, and run kaiwa doctor"
         raise SettingsError("DYNO", fix)
     log.configure("CRITICAL", [])
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _leave)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     answers = Answers()
     try:
-        SETUPS[_chosen(what, answers)](answers, config)
+        with _left_by_signals():
+            SETUPS[_chosen(what, answers)](answers, config)
     except GivenUp:
         return 1
     except (KeyboardInterrupt, EOFError):
@@ -70,6 +70,17 @@ def _chosen(what: str, answers: Answers) -> str:
     return what
 
 
-def _leave(number: int, _frame: FrameType | None) -> NoReturn:
-    """Exit through the context managers: the terminal shows again what is typed."""
-    raise SystemExit(128 + number)
+@contextmanager
+def _left_by_signals() -> Iterator[None]:
+    """Exit through the context managers: the terminal shows again what is typed, and Kaiwa ends."""
+
+    def leave(number: int, _frame: FrameType | None) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    handlers = {signal.SIGINT: signal.default_int_handler, **dict.fromkeys(LEAVE, leave)}
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

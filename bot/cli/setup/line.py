@@ -27,9 +27,9 @@ NO_CHANNEL = (
     "Settings, Messaging API, press Enable Messaging API."
 )
 SWITCHES = (
-    "Open {page} and switch on Use webhook, Webhook redelivery\n"
-    "and, for groups, Allow bot to join group chats; switch off Auto-reply messages and Greeting\n"
-    "messages."
+    "Open {page}\n"
+    "- on: Use webhook, Webhook redelivery and, for groups, Allow bot to join group chats\n"
+    "- off: Auto-reply messages, Greeting messages"
 )
 
 
@@ -47,10 +47,9 @@ class _Channel:
         self.basic_id = ""
         self.id = ""
 
-    @property
-    def page(self) -> str:
-        """Its page in LINE's console."""
-        return f"{CONSOLE}channel/{self.id}/messaging-api" if self.id.isdecimal() else CONSOLE
+    def page(self, tab: str) -> str:
+        """A tab of its page in LINE's console."""
+        return f"{CONSOLE}channel/{self.id}/{tab}" if self.id.isdecimal() else CONSOLE
 
     async def test_token(self, token: str) -> Sequence[CheckResult]:
         config = self.config.model_copy(update={TOKEN.lower(): SecretStr(token)})
@@ -75,7 +74,7 @@ class _Channel:
         except Failure as failure:
             cause = str(failure)
         if not is_right:
-            fix = f"copy the Channel secret of the Basic settings tab again: {self.page}"
+            fix = f"copy the Channel secret again: {self.page('basics')}"
             return [CheckResult("failure", name, f"is not that of channel {self.id}", fix)]
         self.config = config
         if cause:
@@ -101,7 +100,7 @@ def set_up(answers: Answers, settings: Settings) -> None:
         return await set_webhook(channel.config, address, texts, settings.language)
 
     with running(answers) as kaiwa:
-        say(SWITCHES.format(page=channel.page))
+        say(SWITCHES.format(page=channel.page("messaging-api")))
         ask_address(answers, kaiwa.address, test_address)
         friend = f"https://line.me/R/ti/p/{quote(channel.basic_id)}"
         say(f"Add the bot as a friend, {friend}")
