@@ -160,6 +160,8 @@ def test_wrong_values_of_line_are_said_at_once(
     assert "LINE refuses LINE_CHANNEL_ACCESS_TOKEN" in terminal.text
     assert "has a blank or a sign that cannot be part of it" in terminal.text
     assert "is not that of channel 1234567890" in terminal.text
+    # The terminal shows again what is no secret.
+    assert "PUBLIC_URL: http://kaiwa.example\n" in terminal.text
     assert "is no public address  write https://host" in terminal.text
 
 
@@ -167,8 +169,7 @@ def test_wrong_values_of_line_are_said_at_once(
 def test_an_interrupted_set_up_leaves_the_file_as_it_was(
     opened: Open, tmp_path: Path, key: str
 ) -> None:
-    """At a prompt, with half a value typed and another one taken; the terminal shows again what is
-    typed."""
+    """At a prompt, with half a value typed and another one taken."""
     (tmp_path / ".env").write_text(BEFORE, "utf-8")
     terminal = opened("line")
     answer(terminal, TOKEN, line_events.TOKEN)

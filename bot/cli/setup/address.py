@@ -24,7 +24,7 @@ def ask_address(
         test: gets an address of the right form.
     """
 
-    async def test_formed(given: str) -> Sequence[CheckResult]:
+    async def try_formed(given: str) -> Sequence[CheckResult]:
         try:
             address = check_public_url(given)
         except ValueError:
@@ -34,6 +34,6 @@ def ask_address(
     say(f"Which public https address leads to {here}/? A tunnel gives one, from another terminal:")
     say(f"    cloudflared tunnel --url {here}")
     say(f"    ngrok http {here}")
-    address = answers.ask(Question((VARIABLE,), test_formed, is_secret=False)).rstrip("/")
+    address = answers.ask(Question((VARIABLE,), try_formed, is_secret=False)).rstrip("/")
     answers.write({VARIABLE: address})
     return address

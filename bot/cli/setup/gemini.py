@@ -23,13 +23,13 @@ def set_up(answers: Answers, settings: Settings) -> None:
     """Ask for the key, and wait for a message on the page; raises as ``Answers.ask``."""
     model = settings.model if settings.model.startswith("gemini:") else DEFAULT
 
-    async def test(key: str) -> Sequence[CheckResult]:
+    async def try_key(key: str) -> Sequence[CheckResult]:
         known = settings.model_copy(update={"gemini_api_key": SecretStr(key)})
         return await check_model("Gemini", model, partial(open_model, known))
 
     if not answers.knows(KEY):
         say(CLICK)
-    answers.write({KEY: answers.ask(Question((KEY,), test))})
+    answers.write({KEY: answers.ask(Question((KEY,), try_key))})
     if settings.model and settings.model != model:
         say(f"MODEL={settings.model} is still asked in its place: empty MODEL in .env.")
     with running(answers) as kaiwa:

@@ -51,7 +51,7 @@ class _Channel:
         """A tab of its page in LINE's console."""
         return f"{CONSOLE}channel/{self.id}/{tab}" if self.id.isdecimal() else CONSOLE
 
-    async def test_token(self, token: str) -> Sequence[CheckResult]:
+    async def try_token(self, token: str) -> Sequence[CheckResult]:
         config = self.config.model_copy(update={TOKEN.lower(): SecretStr(token)})
         async with Sdk(config) as sdk:
             try:
@@ -65,7 +65,7 @@ class _Channel:
         self.config, self.basic_id = config, bot.basic_id
         return check_bot(bot)
 
-    async def test_secret(self, secret: str) -> Sequence[CheckResult]:
+    async def try_secret(self, secret: str) -> Sequence[CheckResult]:
         config = self.config.model_copy(update={SECRET.lower(): SecretStr(secret)})
         name, is_right, cause = "LINE secret", True, ""
         try:
@@ -91,17 +91,17 @@ def set_up(answers: Answers, settings: Settings) -> None:
         say(NO_CHANNEL)
     say(f"Open {CONSOLE}, your provider and channel, and the tab Messaging API.")
     say("At its end, under Channel access token (long-lived), press Issue, and copy the token.")
-    token = answers.ask(Question((TOKEN,), channel.test_token))
+    token = answers.ask(Question((TOKEN,), channel.try_token))
     say("In the tab Basic settings, copy the Channel secret.")
-    secret = answers.ask(Question((SECRET,), channel.test_secret))
+    secret = answers.ask(Question((SECRET,), channel.try_secret))
     answers.write({TOKEN: token, SECRET: secret})
 
-    async def test_address(address: str) -> Sequence[CheckResult]:
+    async def try_address(address: str) -> Sequence[CheckResult]:
         return await set_webhook(channel.config, address, texts, settings.language)
 
     with running(answers) as kaiwa:
         say(SWITCHES.format(page=channel.page("messaging-api")))
-        ask_address(answers, kaiwa.address, test_address)
+        ask_address(answers, kaiwa.address, try_address)
         friend = f"https://line.me/R/ti/p/{quote(channel.basic_id)}"
         say(f"Add the bot as a friend, {friend}")
         say("and write it: hello   (waiting; Ctrl-C ends)")

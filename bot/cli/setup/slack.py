@@ -35,12 +35,12 @@ def set_up(answers: Answers, settings: Settings) -> None:
     known = {name.lower(): NO_SECRET for name in SECRETS}
     api = tool_config(Config, known).slack_api_base_url
 
-    async def test_bot(value: str) -> Sequence[CheckResult]:
+    async def try_bot(value: str) -> Sequence[CheckResult]:
         if variable_of(value) != BOT:
             return [CheckResult("failure", BOT, _belongs(value), SECRETS[BOT])]
         return await check_bot_token(SecretStr(value), api)
 
-    async def test_way(value: str) -> Sequence[CheckResult]:
+    async def try_way(value: str) -> Sequence[CheckResult]:
         if variable_of(value) == APP:
             return await check_app_token(SecretStr(value), api)
         if variable_of(value) == SIGNING:
@@ -54,9 +54,9 @@ def set_up(answers: Answers, settings: Settings) -> None:
         say(manifest(settings.bot_name))
     say(f"\nOpen {APPS} and your app, page OAuth & Permissions: press Install to …, and copy the")
     say("Bot User OAuth Token, xoxb-…")
-    bot = answers.ask(Question((BOT,), test_bot))
+    bot = answers.ask(Question((BOT,), try_bot))
     say(WAYS)
-    way = answers.ask(Question((APP, SIGNING), test_way))
+    way = answers.ask(Question((APP, SIGNING), try_way))
     answers.write({BOT: bot, variable_of(way): way})
     with running(answers) as kaiwa:
         if variable_of(way) == SIGNING:
@@ -69,10 +69,10 @@ def set_up(answers: Answers, settings: Settings) -> None:
 
 
 def _show_http_manifest(answers: Answers, settings: Settings, here: str) -> None:
-    async def test(address: str) -> Sequence[CheckResult]:
+    async def try_address(address: str) -> Sequence[CheckResult]:
         return [await check_address(address)]
 
-    address = ask_address(answers, here, test)
+    address = ask_address(answers, here, try_address)
     say(f"Open {APPS} and your app, page App Manifest, and put this in place of what stands there.")
     say("When you save it, Slack asks Kaiwa at once:\n")
     say(manifest(settings.bot_name, address))
