@@ -105,7 +105,7 @@ async def search(count: int) -> list[str]:
         traces = Traces(opened, 7)
         turns = kept_turns(count, opened.clock())
         while some := list(islice(turns, AT_ONCE)):
-            traces.note_later(some)
+            _ = traces.note_later(some)
             await opened.scripts.ask("PING")
         started = time.perf_counter()
         (turn,) = await find_turns(traces, Wanted(failed=True))

@@ -30,8 +30,9 @@ from bot.texts import LANGUAGES
 
 ConfigT = TypeVar("ConfigT", bound=BaseModel)
 
+ENV_FILE = Path(".env")
 SOURCES = SettingsConfigDict(
-    env_file=".env", env_ignore_empty=True, extra="ignore", hide_input_in_errors=True
+    env_file=ENV_FILE, env_ignore_empty=True, extra="ignore", hide_input_in_errors=True
 )
 NO_SECRET = SecretStr("")
 NO_FIELDS: Mapping[str, Any] = MappingProxyType({})
@@ -97,8 +98,12 @@ def _own_secret(value: SecretStr) -> SecretStr:
     return SecretStr(secret)
 
 
-def _public_url(value: str) -> str:
-    """People's phones load pictures from there, and LINE takes no others."""
+def check_public_url(value: str) -> str:
+    """An address from which people's phones load pictures; LINE takes no others.
+
+    Raises:
+        ValueError: with the fix.
+    """
     wrong = ValueError(
         "write it as https://host, or leave it empty; LINE loads no picture from another address"
     )
@@ -200,7 +205,7 @@ def _processes(value: int) -> int:
 Secret = Annotated[SecretStr, AfterValidator(_secret)]
 OwnSecret = Annotated[SecretStr, AfterValidator(_own_secret)]
 BaseURL = Annotated[str, AfterValidator(_base_url)]
-PublicURL = Annotated[str, AfterValidator(_public_url)]
+PublicURL = Annotated[str, AfterValidator(check_public_url)]
 ApiURL = Annotated[str, AfterValidator(check_api_url)]
 ModelName = Annotated[str, AfterValidator(_model)]
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
@@ -367,18 +372,18 @@ def secrets_in(config: BaseModel) -> list[str]:
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
-def load(processes: int | None = None) -> Settings:
+def load(processes: int | None = None, known: Mapping[str, Any] = NO_FIELDS) -> Settings:
     """Read and check all settings.
 
     Args:
         processes: in place of KAIWA_PROCESSES.
+        known: values of fields that are not read.
 
     Raises:
         SettingsError: names the first wrong variable and the fix.
     """
-    settings: Settings = _checked(
-        Settings, NO_FIELDS if processes is None else {"kaiwa_processes": processes}
-    )
+    counted = {} if processes is None else {"kaiwa_processes": processes}
+    settings: Settings = _checked(Settings, {**known, **counted})
     _refuse_useless(settings)
     if settings.persona_file is not None:
         try:
@@ -411,16 +416,18 @@ def _refuse_useless(settings: Settings) -> None:
 def env_file_is_open() -> bool:
     """Whether other users of this machine may read ``.env`` and its secrets."""
     try:
-        return bool(Path(str(SOURCES["env_file"])).stat().st_mode & 0o077)
+        return bool(ENV_FILE.stat().st_mode & 0o077)
     except OSError:
         return False
 
 
-def env_file_names() -> list[str]:
-    """The names in ``.env`` that have a value there."""
-    return [
-        name.upper() for name, value in DotEnvSettingsSource(Settings).env_vars.items() if value
-    ]
+def env_file_values() -> dict[str, str]:
+    """What ``.env`` sets, by the names in capital letters."""
+    return {
+        name.upper(): value
+        for name, value in DotEnvSettingsSource(Settings).env_vars.items()
+        if value
+    }
 
 
 def tool_config(config: type[ConfigT], known: Mapping[str, Any] = NO_FIELDS) -> ConfigT:

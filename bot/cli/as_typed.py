@@ -10,8 +10,8 @@ import sysconfig
 from pathlib import Path
 
 COMMAND = re.compile(
-    r"(?<![\w/-])kaiwa(?= (?:run|worker|chat|mcp|tools|outbox|usage|feedback|trace|conversations"
-    r"|gaps|acts|report|eval|backup|restore|doctor)\b)"
+    r"(?<![\w/-])kaiwa(?= (?:setup|run|worker|chat|mcp|tools|outbox|usage|feedback|trace"
+    r"|conversations|gaps|acts|report|eval|backup|restore|doctor)\b)"
 )
 
 

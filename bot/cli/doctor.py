@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 
 import uvloop
+from msgspec.json import encode
 
 from bot.app.storage import connect, open_store_of
 from bot.channels import Host, InboundEvent, line
@@ -23,17 +24,28 @@ from bot.settings import Settings, config_beside
 from bot.store.embedded import ValkeyServer
 from bot.texts import load
 
+ORDER = {"failure": 0, "warning": 1}
 
-def doctor() -> int:
-    """Run all checks and print the results; exit code 1 if one failed."""
+
+def doctor() -> list[CheckResult]:
+    """Run all checks; problems come first."""
     config = prepare("CRITICAL")
-    return print_report(uvloop.run(run_checks(config, openers_of(config))))
+    results = uvloop.run(run_checks(config, openers_of(config)))
+    return sorted(results, key=lambda one: ORDER.get(one.result, len(ORDER)))
 
 
-def set_webhook(url: str) -> int:
-    """Set LINE's webhook to this address, and the menu; print the result; exit code 1 if it does
-    not work."""
-    return print_report(uvloop.run(set_up_line(prepare("CRITICAL"), url)))
+def set_webhook(url: str) -> list[CheckResult]:
+    """Set LINE's webhook to this address, and the menu."""
+    return uvloop.run(set_up_line(prepare("CRITICAL"), url))
+
+
+def report(results: Sequence[CheckResult], *, as_json: bool) -> int:
+    """Print the results; exit code 1 if one is a failure."""
+    if not as_json:
+        return print_report(results)
+    has_failed = any(one.result == "failure" for one in results)
+    print(encode({"ok": not has_failed, "checks": results}).decode())
+    return 1 if has_failed else 0
 
 
 def openers_of(settings: Settings) -> Openers:

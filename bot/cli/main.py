@@ -1,4 +1,4 @@
-"""The command line: ``kaiwa run | worker | chat | mcp | tools | outbox | eval | backup | …``.
+"""The command line: ``kaiwa setup | run | worker | chat | mcp | tools | outbox | eval | …``.
 
 The commands import what they need when they run: it takes a second, and ``--help`` needs none of
 it.
@@ -243,6 +243,19 @@ def restore(
 
 
 @cli.command()
+def setup(
+    what: Annotated[
+        str,
+        typer.Argument(metavar="[line|slack|gemini]", help="Asked for if it is left out."),
+    ] = "",
+) -> None:
+    """Set LINE, Slack or Gemini up: ask for the values, test each, write .env, answer a hello."""
+    from bot.cli.setup import command
+
+    raise typer.Exit(command.set_up(what))
+
+
+@cli.command()
 def doctor(
     fix: Annotated[
         bool, typer.Option("--fix", help="Set LINE's webhook to --url, and LINE's menu.")
@@ -250,10 +263,12 @@ def doctor(
     url: Annotated[
         str, typer.Option(help="Kaiwa's public address, such as https://kaiwa.example.")
     ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Check every part, and say how to fix what does not work."""
+    """Check every part, and say how to fix what does not work; problems come first."""
     from bot.cli import doctor as examination
 
     if fix != bool(url):
         raise BadInput("--fix and --url belong together: kaiwa doctor --fix --url https://…")
-    raise typer.Exit(examination.set_webhook(url) if fix else examination.doctor())
+    results = examination.set_webhook(url) if fix else examination.doctor()
+    raise typer.Exit(examination.report(results, as_json=as_json))

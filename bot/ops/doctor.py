@@ -31,11 +31,14 @@ PORT_S = 3.0
 OLDEST_REDIS = 7
 MIB = 1 << 20
 BIG_CITY = "Tokyo"
+PUBLIC = "public address"
 SET_PUBLIC_URL = "set PUBLIC_URL to the https address of this server"
 # What reading an answer without Kaiwa's fields raises.
 NOT_KAIWA = (ValueError, KeyError, TypeError)
 # Addresses to look at, not to listen on.
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104
+
+OpenModel = Callable[[str], AbstractAsyncContextManager[Provider]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ class Openers:
 
     store: Callable[[], AbstractAsyncContextManager[Store]]
     tools: Callable[[], AbstractAsyncContextManager[ToolMap]]
-    model: Callable[[str], AbstractAsyncContextManager[Provider]]
+    model: OpenModel
     channels: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
     mcp: Mapping[str, Callable[[], Awaitable[list[CheckResult]]]] = field(default_factory=dict)
 
@@ -78,11 +81,11 @@ async def run_checks(
             return [CheckResult("failure", name, f"the store does not answer: {error}", error.fix)]
 
     chosen, *fallbacks = settings.models
-    checks = [within("model", _check_model("model", chosen, openers))]
+    checks = [within("model", check_model("model", chosen, openers.model))]
     for name in fallbacks:
-        checks.append(within("fallback", _check_model("fallback", name, openers)))
+        checks.append(within("fallback", check_model("fallback", name, openers.model)))
     for name in dict.fromkeys(settings.reviewers):
-        checks.append(within("reviewer", _check_model("reviewer", name, openers)))
+        checks.append(within("reviewer", check_model("reviewer", name, openers.model)))
     tools = _check_tools(report["tools"], report["Open-Meteo"], settings, openers)
     checks.append(within("store", _check_store(report["store"], openers)))
     checks.append(within("tools", tools))
@@ -91,7 +94,7 @@ async def run_checks(
     for name, check in (*openers.mcp.items(), *openers.channels.items()):
         checks.append(within(name, check()))
     checks.append(within("port", _check_port(settings)))
-    checks.append(within("public address", _check_public_url(settings)))
+    checks.append(within(PUBLIC, _check_public_address(settings)))
     results: list[CheckResult] = []
     for group in await asyncio.gather(*checks):
         results += group
@@ -106,13 +109,14 @@ def _check_env_file() -> list[CheckResult]:
     return [CheckResult("warning", ".env", detail, "chmod 600 .env")]
 
 
-async def _check_model(part: str, name: str, openers: Openers) -> list[CheckResult]:
+async def check_model(part: str, name: str, open_model: OpenModel) -> list[CheckResult]:
+    """Check that a model answers."""
     if name == "demo":
         if part == "model":
             return [CheckResult("warning", part, DEMO, GET_GEMINI)]
         return [CheckResult("ok", part, DEMO)]
     try:
-        async with openers.model(name) as provider:
+        async with open_model(name) as provider:
             return [CheckResult("ok", part, await provider.check())]
     except ModelError as error:
         return [CheckResult("failure", part, f"{name} cannot be used", error.cause)]
@@ -221,7 +225,7 @@ async def _check_images(part: CheckResult, openers: Openers) -> list[CheckResult
     model = tool_config(CreateImageConfig).image_model
     if not model:
         return [part]
-    return await _check_model(part.name, f"gemini:{model}", openers)
+    return await check_model(part.name, f"gemini:{model}", openers.model)
 
 
 async def _check_hooks(settings: Settings) -> list[CheckResult]:
@@ -271,25 +275,29 @@ async def _check_port(settings: Settings) -> list[CheckResult]:
     return [CheckResult("warning", "port", f"Kaiwa runs on {address} and is not ready", reason)]
 
 
-async def _check_public_url(settings: Settings) -> list[CheckResult]:
-    """Check whether others reach Kaiwa at PUBLIC_URL. Only LINE misses it where it is not set."""
-    url, part = settings.public_url, "public address"
-    if not url and not settings.line_on:
+async def _check_public_address(settings: Settings) -> list[CheckResult]:
+    """Only LINE misses PUBLIC_URL where it is not set."""
+    if settings.public_url:
+        return [await check_address(settings.public_url)]
+    if not settings.line_on:
         return []
-    if not url:
-        detail = "PUBLIC_URL is not set: LINE shows figures in place of pictures"
-        return [CheckResult("off", part, detail, SET_PUBLIC_URL)]
+    detail = "PUBLIC_URL is not set: LINE shows figures in place of pictures"
+    return [CheckResult("off", PUBLIC, detail, SET_PUBLIC_URL)]
+
+
+async def check_address(url: str) -> CheckResult:
+    """Check whether Kaiwa answers at a public address."""
     try:
         await _reason_not_ready(url, is_local=False)
     except httpx.HTTPError as error:
         detail = f"{url} does not answer ({type(error).__name__}): nobody can load pictures from it"
         fix = "start kaiwa run, and lead PUBLIC_URL to its port"
-        return [CheckResult("warning", part, detail, fix)]
+        return CheckResult("warning", PUBLIC, detail, fix)
     except NOT_KAIWA:
         detail = f"something else answers at {url}: nobody can load pictures from it"
         fix = "lead PUBLIC_URL, /files and /readyz included, to the port of kaiwa run"
-        return [CheckResult("warning", part, detail, fix)]
-    return [CheckResult("ok", part, f"{url} leads to Kaiwa")]
+        return CheckResult("warning", PUBLIC, detail, fix)
+    return CheckResult("ok", PUBLIC, f"{url} leads to Kaiwa")
 
 
 async def _reason_not_ready(url: str, *, is_local: bool) -> str:

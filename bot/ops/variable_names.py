@@ -13,7 +13,7 @@ from bot.checks import CheckResult
 from bot.features.registry import describe_features, load_configs
 from bot.plugins import tool_variables
 from bot.providers.registry import PROVIDERS
-from bot.settings import Settings, env_file_names
+from bot.settings import Settings, env_file_values
 from toolset.tool import ToolSetupError
 
 PART = "variables"
@@ -57,7 +57,7 @@ def check_names(settings: Settings) -> list[CheckResult]:
     except ToolSetupError:
         # The start ends with this error, and the doctor's check of the tools names it.
         return []
-    in_file = env_file_names()
+    in_file = env_file_values()
 
     def is_set(own: str) -> bool:
         return own in in_file or bool(os.environ.get(own))

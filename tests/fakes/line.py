@@ -24,7 +24,7 @@ from typing import Any, Literal
 from aiohttp import web
 
 from tests.fakes import line_events, line_rules
-from tests.fakes.line_events import BOT, GROUP, JSON, TOKEN, USER
+from tests.fakes.line_events import BOT, CHANNEL, GROUP, JSON, SECRET, TOKEN, USER
 from tests.fakes.line_menus import Menus
 from tests.fakes.line_refusals import Refused
 from tests.fakes.line_traffic import Image, Request, Sent, Token
@@ -58,6 +58,7 @@ class LineFake:
 
     base_url: str = ""
     access_token: str = TOKEN
+    channel_secret: str = SECRET
     requests: list[Request] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     loading: list[tuple[str, int]] = field(default_factory=list)
@@ -178,7 +179,8 @@ class LineFake:
         self.requests.append(arrived)
         trouble = self._troubles[call].popleft() if self._troubles[call] else None
         try:
-            if request.headers.get("Authorization") != f"Bearer {self.access_token}":
+            is_known = request.headers.get("Authorization") == f"Bearer {self.access_token}"
+            if not is_known and call not in SIGNS_ITSELF:
                 raise Refused(401, "Authentication failed. Confirm that the access token is valid.")
             if isinstance(trouble, Refused):
                 raise trouble
@@ -327,6 +329,19 @@ class LineFake:
         self.menus.delete(asked.places["menu"])
         return {}
 
+    def _verify(self, asked: Request) -> Answer:
+        if asked.form != {"access_token": self.access_token}:
+            raise Refused(400, "", raw=_oauth_error("invalid_request", "access token expired"))
+        return {"client_id": CHANNEL, "expires_in": 3_138_007_490, "scope": "P CM"}
+
+    def _issue(self, asked: Request) -> Answer:
+        form = dict(asked.form)
+        if form.pop("client_secret", "") != self.channel_secret:
+            raise Refused(400, "", raw=_oauth_error("invalid_client", "invalid client secret"))
+        if form != {"grant_type": "client_credentials", "client_id": CHANNEL}:
+            raise Refused(400, "", raw=_oauth_error("invalid_request", "no such channel"))
+        return {"token_type": "Bearer", "access_token": "stateless", "expires_in": 899}
+
     def _default_menu(self, asked: Request) -> Answer:
         return {"richMenuId": self.menus.shown}
 
@@ -360,7 +375,10 @@ CALLS: dict[str, tuple[str, str, Handler]] = {
     "menu_picture": ("POST", "/v2/bot/richmenu/{menu}/content", LineFake._menu_picture),
     "default_menu": ("GET", "/v2/bot/user/all/richmenu", LineFake._default_menu),
     "set_default_menu": ("POST", "/v2/bot/user/all/richmenu/{menu}", LineFake._set_default_menu),
+    "verify": ("POST", "/v2/oauth/verify", LineFake._verify),
+    "issue": ("POST", "/oauth2/v3/token", LineFake._issue),
 }
+SIGNS_ITSELF = ("verify", "issue")  # what they ask for is in the form
 
 
 @contextmanager
@@ -391,3 +409,8 @@ def _json(body: JSON, status: int = 200) -> web.Response:
     return web.Response(
         body=json.dumps(body).encode(), status=status, content_type="application/json"
     )
+
+
+def _oauth_error(error: str, description: str) -> bytes:
+    """The form of errors of the API for tokens."""
+    return json.dumps({"error": error, "error_description": description}).encode()

@@ -14,6 +14,7 @@ JSON = dict[str, Any]
 
 SECRET = "0123456789abcdef0123456789abcdef"
 TOKEN = "test-channel-access-token"
+CHANNEL = "1234567890"
 BOT = "U" + "b" * 32
 USER = "U" + "1" * 32
 GROUP = "C" + "a" * 32

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -27,6 +28,11 @@ class Request:
     def body(self) -> Any:
         """The decoded JSON."""
         return msgspec.json.decode(self.raw)
+
+    @property
+    def form(self) -> dict[str, str]:
+        """The decoded form."""
+        return dict(parse_qsl(self.raw.decode()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""``kaiwa chat`` on a terminal, and between two pipes."""
+"""A command on a terminal, and ``kaiwa chat`` between two pipes."""
 
 from __future__ import annotations
 
@@ -25,21 +25,28 @@ PROMPT = re.escape("\x1b[1;36m›\x1b[0m ")  # as it is drawn; what is typed is 
 
 
 class Terminal:
-    """A terminal with ``kaiwa chat`` in it.
+    """A terminal with a command in it.
 
     Args:
+        command: of Kaiwa.
+        width: in columns; what is wider is a mistake.
         ignores_interrupts: Ctrl-C is ignored by who opens it, as by jobs in the background.
     """
 
     def __init__(
-        self, variables: dict[str, str], *arguments: str, ignores_interrupts: bool = False
+        self,
+        variables: dict[str, str],
+        *arguments: str,
+        command: str = "chat",
+        width: int = WIDTH,
+        ignores_interrupts: bool = False,
     ) -> None:
-        self._glass = TerminalFake(WIDTH, HEIGHT)
+        self._glass = TerminalFake(width, HEIGHT)
         window, inside = pty.openpty()
-        termios.tcsetwinsize(window, (HEIGHT, WIDTH))
+        termios.tcsetwinsize(window, (HEIGHT, width))
         folder = Path(variables["KAIWA_DATA_DIR"]).parent
         self._process = ForkedProcess(
-            ["chat", *arguments],
+            [command, *arguments],
             folder,
             variables,
             Connection(inside),

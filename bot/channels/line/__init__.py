@@ -5,6 +5,7 @@
     inbound     the webhook endpoint, and what stands in the inbox
     client      replies, pushes and files
     sdk         all else, by LINE's SDK
+    oauth       whether token and secret belong together, for kaiwa setup
     formatting  a reply as messages, with Markdown as plain text and tables
     delivery    reply token or push
     doctor      for kaiwa doctor, and the menu below chats

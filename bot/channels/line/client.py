@@ -252,12 +252,14 @@ async def _decode(response: ClientResponse, kind: type[Read]) -> Read:
 
 class _Error(Struct):
     message: str = ""
+    error_description: str = ""  # of the API for tokens
 
 
 def refusal(status: int, reason: str | None, headers: Mapping[str, str], body: bytes) -> Failure:
     """A response that is a refusal."""
     try:
-        message = decode_json(body, _Error).message
+        error = decode_json(body, _Error)
+        message = error.message or error.error_description
     except ValueError:  # no JSON, or no UTF-8
         message = ""
     wait = headers.get("Retry-After", "")

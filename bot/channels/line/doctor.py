@@ -85,13 +85,13 @@ async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[
     Raises:
         BadInput: LINE cannot post to such an address.
     """
-    address = _webhook_of(url)
+    address = webhook_of(url)
     async with Sdk(config) as sdk:
         try:
             await sdk.set_webhook(address)
         except Failure as failure:
             if failure.status == 401:
-                return [_bad_token(failure)]
+                return [bad_token(failure)]
             detail = f"not set to {address}: {failure}"
             return [CheckResult("failure", WEBHOOK, detail, "is the address right?")]
         # LINE takes a minute to use a new address by itself, so the test names it.
@@ -103,7 +103,8 @@ async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[
     return [CheckResult("ok", "LINE", f"webhook set to {address}"), webhook, test, menu]
 
 
-def _webhook_of(url: str) -> str:
+def webhook_of(url: str) -> str:
+    """The webhook of a Kaiwa at this address; raises as ``set_up``."""
     bare = url.rstrip("/")
     try:
         parts = urlsplit(bare)
@@ -133,14 +134,18 @@ async def _check_bot(sdk: Sdk) -> list[CheckResult]:
     try:
         bot = await sdk.get_bot()
     except Failure as failure:
-        return [_bad_token(failure)]
-    return [
-        CheckResult("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})"),
-        _chat_result(bot),
-    ]
+        return [bad_token(failure)]
+    return check_bot(bot)
 
 
-def _bad_token(failure: Failure) -> CheckResult:
+def check_bot(bot: BotInfo) -> list[CheckResult]:
+    """What LINE says of the account of the access token."""
+    works = CheckResult("ok", "LINE token", f"works for {bot.name} ({bot.basic_id})")
+    return [works, _chat_result(bot)]
+
+
+def bad_token(failure: Failure) -> CheckResult:
+    """Why LINE does not say whose the access token is."""
     detail, fix = f"LINE does not say: {failure}", "is LINE reachable from here?"
     if failure.status == 401:
         detail = "LINE refuses LINE_CHANNEL_ACCESS_TOKEN"

@@ -10,7 +10,7 @@ Socket Mode.
     cards       those for one person        presence     status line, stop button
     streaming   an answer as it is written  live_answer  what is to be shown of it
     views       home tab and forms          shortcuts    menu of a message
-    doctor      for kaiwa doctor
+    doctor      for kaiwa doctor            manifest     of the app, filled in
 
 This module is light: what it opens is imported then. Its docs: https://docs.slack.dev/
 """

@@ -69,7 +69,7 @@ class Config(BaseModel):
         """Refuse a secret in the variable of another one, and some without the others."""
         for variable, description in SECRETS.items():
             value: str = getattr(self, variable.lower()).get_secret_value()
-            owner = _variable_of(value)
+            owner = variable_of(value)
             if owner and owner != variable:
                 raise SettingsError(variable, f"holds what belongs into {owner}; {description}")
             if value and not owner and variable != "SLACK_SIGNING_SECRET":
@@ -104,7 +104,7 @@ class Config(BaseModel):
         return parts.scheme == "https" and (parts.hostname or "").endswith(".slack.com")
 
 
-def _variable_of(value: str) -> str:
+def variable_of(value: str) -> str:
     """The variable that a secret belongs into, by its form; empty where the form does not show
     it."""
     if value.startswith(("xoxb-", "xoxe.xoxb-")):

@@ -34,30 +34,31 @@ SCOPES = (
 
 async def run_checks(config: Config, kv: KeyValue) -> list[CheckResult]:
     """Check the token, the scopes, the ways in, and the recorded traffic."""
-    results = await _check_token(config)
+    results = await check_bot_token(config.slack_bot_token, config.slack_api_base_url)
     if config.slack_app_token.get_secret_value():
-        results.append(await _check_socket(config))
+        results += await check_app_token(config.slack_app_token, config.slack_api_base_url)
     if config.slack_signing_secret.get_secret_value():
         results.append(CheckResult("ok", "Slack webhook", f"events may come to {PATH}"))
     return [*results, await _check_traffic(kv)]
 
 
-async def _ask(config: Config, token: Secret, method: str) -> ApiResponse:
-    async with Client(token.get_secret_value(), config.slack_api_base_url) as client:
+async def _ask(base_url: str, token: Secret, method: str) -> ApiResponse:
+    async with Client(token.get_secret_value(), base_url) as client:
         return await client.post(method)
 
 
-async def _check_token(config: Config) -> list[CheckResult]:
+async def check_bot_token(token: Secret, base_url: str) -> list[CheckResult]:
+    """Check SLACK_BOT_TOKEN and its scopes."""
     fix = (
         "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
     )
     try:
-        response = await _ask(config, config.slack_bot_token, "auth.test")
+        response = await _ask(base_url, token, "auth.test")
         problem = f"SLACK_BOT_TOKEN was refused ({response.error})"
         if response.ok:
             detail = f"works for {response.data.get('user')} in {response.data.get('team')}"
-            token = CheckResult("ok", "Slack token", detail)
-            return [token, _check_scopes(response.scopes)]
+            works = CheckResult("ok", "Slack token", detail)
+            return [works, _check_scopes(response.scopes)]
     except DeliverLater as later:
         problem = f"Slack does not answer ({later})"
     return [CheckResult("failure", "Slack token", problem, fix)]
@@ -72,18 +73,18 @@ def _check_scopes(granted: str) -> CheckResult:
     return CheckResult("warning", "Slack scopes", f"missing: {', '.join(missing)}", fix)
 
 
-async def _check_socket(config: Config) -> CheckResult:
-    """Ask for a connection without opening it."""
+async def check_app_token(token: Secret, base_url: str) -> list[CheckResult]:
+    """Check SLACK_APP_TOKEN: ask for a connection without opening it."""
     name = "Slack socket"
     try:
-        response = await _ask(config, config.slack_app_token, "apps.connections.open")
+        response = await _ask(base_url, token, "apps.connections.open")
     except DeliverLater as later:
         fix = "is Slack reachable from here?"
-        return CheckResult("failure", name, f"Slack does not answer ({later})", fix)
+        return [CheckResult("failure", name, f"Slack does not answer ({later})", fix)]
     if response.ok:
-        return CheckResult("ok", name, "events come by Socket Mode")
+        return [CheckResult("ok", name, "events come by Socket Mode")]
     fix = "it needs the scope connections:write, and the app Socket Mode switched on"
-    return CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({response.error})", fix)
+    return [CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({response.error})", fix)]
 
 
 async def _check_traffic(kv: KeyValue) -> CheckResult:

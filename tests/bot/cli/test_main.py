@@ -52,7 +52,17 @@ def test_help_names_every_command(call: Call) -> None:
     assert code == 0
     assert all(
         f"│ {command} " in out
-        for command in ("run", "worker", "chat", "tools", "outbox", "usage", "eval", "doctor")
+        for command in (
+            "setup",
+            "run",
+            "worker",
+            "chat",
+            "tools",
+            "outbox",
+            "usage",
+            "eval",
+            "doctor",
+        )
     )
     code, out, err = call()
     assert code == 2
@@ -272,7 +282,8 @@ def test_a_doctor_with_nothing_to_fix_says_so(call: Call) -> None:
     """Every part with its mark and its fix; the demo is a warning, no failure."""
     code, out, err = call("doctor", PORT="0")
     assert (code, err) == (0, "")
-    assert [line[0] for line in out.splitlines()].count("✗") == 0
+    marks = [line[0] for line in out.splitlines()]
+    assert (marks.count("✗"), marks[0]) == (0, "!")
     assert (
         "! model: demo model: simple rules, no real language model (set GEMINI_API_KEY for Gemini)"
         in out
@@ -283,7 +294,16 @@ def test_a_doctor_who_finds_a_failure_fails(call: Call, wttr: WttrFake) -> None:
     """So that a script can ask."""
     code, out, _ = call("doctor", PORT="0", REDIS_URL="redis://127.0.0.1:1")
     assert code == 1
-    assert "\n✗ store: " in out
+    assert out.startswith("✗ store: ")
+    code, out, _ = call("doctor", "--json", PORT="0", REDIS_URL="redis://127.0.0.1:1")
+    report = json.loads(out)
+    assert (code, report["ok"]) == (1, False)
+    store, *others = report["checks"]
+    assert store.keys() == {"result", "name", "detail", "fix"}
+    assert (store["result"], store["name"]) == ("failure", "store")
+    problems = [one["result"] in ("failure", "warning") for one in others]
+    assert problems == sorted(problems, reverse=True)
+    assert any(problems)
 
 
 def test_a_doctor_without_a_kaiwa_that_runs_says_how_to_start_it(

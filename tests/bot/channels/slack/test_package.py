@@ -20,6 +20,7 @@ from bot import texts
 from bot.channels import Host, slack
 from bot.channels.slack.client import WAIT_S, BackgroundTasks, Client
 from bot.channels.slack.doctor import SCOPES
+from bot.channels.slack.manifest import manifest
 from bot.channels.slack.shortcuts import ASK, SUMMARISE
 from bot.checks import CheckResult
 from bot.errors import DeliverLater
@@ -58,6 +59,16 @@ def host(kv: LocalKeyValue | None = None) -> Host:
     """A process that takes no messages in, as kaiwa doctor is."""
     kv = kv or LocalKeyValue()
     return Host(Inbox(), kv, kv, texts.load())
+
+
+@pytest.mark.parametrize(("name", "address"), [*zip(NAMES, ("https://a.example", ""), strict=True)])
+def test_a_manifest_is_filled_in(name: str, address: str) -> None:
+    """With the address, or without one for Socket Mode: it says what the one to be read says."""
+    text = (ROOT / name).read_text("utf-8").replace("https://example.com", "https://a.example")
+    assert yaml.safe_load(manifest("Kaiwa", address)) == yaml.safe_load(text)
+    named = yaml.safe_load(manifest('A "star": ' + "x" * 40, address))
+    assert named["display_information"]["name"] == 'A "star": ' + "x" * 25
+    assert named["features"]["bot_user"]["display_name"] == 'A "star": ' + "x" * 25
 
 
 async def test_an_open_channel_has_its_webhook_and_its_socket(fake: SlackFake) -> None:
