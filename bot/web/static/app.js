@@ -3,6 +3,7 @@
 import { Attachments } from "./attachments.js";
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
+import { Drawer } from "./drawer.js";
 import { Letters } from "./letters.js";
 import { pressIn } from "./buttons.js";
 import { Server, fetchJSON } from "./server.js";
@@ -11,6 +12,7 @@ import { View } from "./view.js";
 import { Words } from "./words.js";
 
 const [SAY, STOP] = ["message.say", "turn.stop"]; // actions: of buttons that say something, and of the page's own button
+const RESET = "/reset"; // deletes a conversation on the server, in every language
 const CURRENT = "kaiwa.conversation";
 const TICK_MS = 5000;
 const LATE_MS = 15_000; // without a live event the history is asked whether one got lost
@@ -36,6 +38,11 @@ class Page {
       wait: () => this.notify("send", this.words.say("uploading")),
     });
     this.letters = new Letters(this.parts, this.words, this.server, () => this.composer.focus());
+    this.drawer = new Drawer(this.parts, this.words, {
+      open: (id) => this.open(id),
+      remove: (id) => this.server.send(id, { id: randomId(), text: RESET }),
+      removed: (id) => this.removed(id),
+    });
     this.stream = new Stream({
       opened: () => this.opened(),
       received: (event) => this.received(event),
@@ -103,10 +110,21 @@ class Page {
   // Conversations
 
   begin() {
-    const id = randomId();
-    history.pushState({ conversation: id }, "");
-    this.enter(id);
-    this.composer.focus();
+    this.open(randomId());
+  }
+
+  open(id) {
+    if (id !== this.conversation.id) {
+      history.pushState({ conversation: id }, "");
+      this.enter(id);
+    }
+    if (matchMedia("(pointer: fine)").matches) this.composer.focus();
+  }
+
+  /** A conversation is deleted. */
+  removed(id) {
+    localStorage.removeItem(STORED + id);
+    if (id === this.conversation.id) this.enter(randomId()); // nothing leads back to it
   }
 
   enter(id) {
@@ -261,6 +279,7 @@ class Page {
     const { parts, conversation, words } = this;
     const { items, activity } = conversation;
     this.view.show(items);
+    this.drawer.note(conversation.id, items);
     parts.welcome.hidden = items.length > 0 || !this.loaded;
     const isBusy = activity !== "idle" && activity !== "asked";
     parts.log.ariaBusy = String(isBusy);
@@ -277,7 +296,7 @@ class Page {
   }
 
   escape(event) {
-    if (event.isComposing) return;
+    if (event.isComposing || this.parts.drawer.open) return;
     const open = event.target.closest?.("details[open]");
     if (open) open.open = false;
     (open?.querySelector("summary") ?? this.parts.box).focus();

@@ -113,6 +113,7 @@ def test_every_word_the_page_uses_is_in_the_catalogue() -> None:
     used = set(re.findall(r'(?:\bsay\(|data-(?:text|label|placeholder)=)"(\w+)"', source))
     used |= set(re.findall(r"words\.other\]\.(\w+)", source))
     used |= {"noscript", "tool_failed", "tool_rejected"}  # by page.py, and by a state's name
+    used |= {"rename_conversation", "delete_conversation"}  # by what is done
     used |= set(re.findall(r'"(no_result|tool_running|file_too_large|too_many_files)"', source))
     assert used == set(texts.load().table("page", "en"))
 
@@ -128,6 +129,7 @@ def test_every_word_the_page_uses_is_in_the_catalogue() -> None:
         "thread.css",
         "question.css",
         "letters.css",
+        "drawer.css",
         "signin.css",
     ],
 )
