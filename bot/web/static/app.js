@@ -1,6 +1,7 @@
 // The page: what is typed goes out, what happens is shown.
 
 import { Attachments } from "./attachments.js";
+import { Commands } from "./commands.js";
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
 import { Drawer } from "./drawer.js";
@@ -13,8 +14,11 @@ import { Words } from "./words.js";
 
 const [SAY, STOP] = ["message.say", "turn.stop"]; // actions: of buttons that say something, and of the page's own button
 const RESET = "/reset"; // deletes a conversation on the server, in every language
+const RATE = "feedback."; // how the actions of ratings begin
 const CURRENT = "kaiwa.conversation";
-const TICK_MS = 5000;
+const TICK_MS = 1000;
+const STARTERS = 6;
+const STILL_MS = 8000;
 const LATE_MS = 15_000; // without a live event the history is asked whether one got lost
 const SLOW_MS = 30_000;
 const NEAR_PX = 64;
@@ -31,8 +35,10 @@ class Page {
       changed: () => this.composer?.fit(),
       complain: (text) => this.notify("send", text),
     });
-    this.composer = new Composer(this.parts, this.attachments, {
-      send: (text, files) => this.send(text, files),
+    const commands = new Commands(this.parts, this.words, info.commands, () => this.composer.edited());
+    this.composer = new Composer(this.parts, this.attachments, commands, {
+      send: (text, files, replaces) => this.send(text, files, replaces),
+      editLast: () => this.editLast(),
       edited: () => this.notify("send", ""),
       stop: () => this.stop(),
       wait: () => this.notify("send", this.words.say("uploading")),
@@ -72,9 +78,9 @@ class Page {
     parts.language.addEventListener("click", () => this.switchLanguage());
     parts.newest.addEventListener("click", () => this.pin());
     parts.signout.addEventListener("click", async () => this.notify("send", await this.server.signOut()));
-    for (const example of parts.examples.querySelectorAll("button")) {
-      example.addEventListener("click", () => this.send(example.textContent));
-    }
+    parts.examples.addEventListener("click", ({ target }) => {
+      if (target.tagName === "BUTTON") this.send(target.textContent);
+    });
     parts.scroller.addEventListener("scroll", () => this.scrolled(), { passive: true });
     parts.log.addEventListener("click", (event) => this.clicked(event.target));
     parts.log.addEventListener("toggle", (event) => this.toggled(event.target), true);
@@ -96,8 +102,23 @@ class Page {
     parts.demo.hidden = !info.demo;
     parts.signout.hidden = !info.signs_out;
     this.letters.show();
+    this.offerStarters();
     parts.model.textContent = info.demo ? "" : info.model;
     this.view.clear();
+  }
+
+  /** What may be asked of the tools that are on: all of it, or some of it, drawn anew at each visit. */
+  offerStarters() {
+    const all = this.info.starters[this.words.language] ?? [];
+    this.drawn ??= drawn(all.length, STARTERS);
+    const items = this.drawn.map((index) => {
+      const item = document.createElement("li");
+      const button = item.appendChild(document.createElement("button"));
+      button.type = "button";
+      button.textContent = all[index];
+      return item;
+    });
+    this.parts.examples.replaceChildren(...items);
   }
 
   switchLanguage() {
@@ -128,8 +149,12 @@ class Page {
   }
 
   enter(id) {
-    if (this.conversation?.id !== id) this.attachments.clear(); // they were uploaded to the other one
+    if (this.conversation?.id !== id) {
+      this.attachments.clear(); // they were uploaded to the other one
+      this.composer.endEdit();
+    }
     this.conversation = new Conversation(id);
+    this.heardAt = performance.now();
     this.loaded = false;
     this.pinned = true;
     localStorage.setItem(CURRENT, id);
@@ -159,7 +184,7 @@ class Page {
   }
 
   received(event) {
-    this.newsAt = performance.now();
+    this.newsAt = this.heardAt = performance.now();
     if (event.type === "started") this.recognise(event.user_ids);
     if (event.type === "noticed") {
       this.notify("send", event.text);
@@ -194,18 +219,21 @@ class Page {
     const late = conversation.pending.some((message) => Date.now() - message.at > SLOW_MS);
     const slow = late && conversation.activity !== "asked";
     this.notify("slow", slow ? this.words.say("slow") : "");
+    if (conversation.activity === "thinking") this.render();
   }
 
   // Sending
 
-  send(text, files = []) {
+  /** `replaces` is the id of an earlier message, which is answered no more. */
+  send(text, files = [], replaces = "") {
     // The same words again have the same id: if the first try arrived after all, they still count once.
     const id = this.returned && sameWords(this.returned, { text, files }) ? this.returned.id : randomId();
     this.returned = null;
-    this.newsAt = performance.now();
+    this.newsAt = this.heardAt = performance.now();
     this.pinned = true;
-    this.conversation.send({ id, text, files, at: Date.now() });
-    this.deliver({ id, text, files });
+    if (replaces) this.conversation.takeBack(replaces);
+    this.conversation.send({ id, text, files, replaces, at: Date.now() });
+    this.deliver({ id, text, files, replaces });
     this.render();
   }
 
@@ -218,14 +246,22 @@ class Page {
     }
     this.returned = message;
     conversation.unsend(message.id);
-    this.composer.giveBack(message.text, message.files ?? []);
+    if (message.replaces) {
+      conversation.putBack(message.replaces);
+      this.composer.edit({ id: message.replaces, text: "" });
+      this.refresh(null);
+    }
+    this.composer.giveBack(message.text, (message.files ?? []).filter((file) => file.ref));
     this.notify("send", problem);
     this.render();
   }
 
   async clicked(target) {
+    if (target.closest(".actions .again")) this.tryAgain();
+    if (target.closest(".actions .edit")) this.editLast();
     const press = pressIn(target);
-    if (press?.action === SAY) this.send(press.value);
+    if (press?.action.startsWith(RATE)) this.rate(press);
+    else if (press?.action === SAY) this.send(press.value);
     else if (press) this.press(press);
   }
 
@@ -239,6 +275,28 @@ class Page {
     conversation.press(press.value, false);
     this.notify("send", problem);
     this.refresh(); // it may have been decided elsewhere
+    this.render();
+  }
+
+  tryAgain() {
+    const { id, text, files } = this.conversation.lastSaid;
+    this.send(text, files, id);
+  }
+
+  editLast() {
+    const said = this.conversation.lastSaid;
+    if (said) this.composer.edit(said);
+  }
+
+  async rate({ action, value }) {
+    const { conversation } = this;
+    const before = conversation.ratings.get(value);
+    conversation.ratings.set(value, action);
+    this.render();
+    const problem = await this.server.press(conversation.id, { action, value });
+    if (!problem) return;
+    conversation.ratings.set(value, before);
+    this.notify("send", problem);
     this.render();
   }
 
@@ -285,7 +343,9 @@ class Page {
     parts.log.ariaBusy = String(isBusy);
     this.composer.offerStop(isBusy);
     parts.activity.dataset.state = activity;
-    parts.doing.textContent = activity === "thinking" ? words.say("thinking") : "";
+    const isLate = performance.now() - this.heardAt > STILL_MS;
+    const doing = activity === "thinking" ? words.say(isLate ? "still_trying" : "thinking") : "";
+    if (parts.doing.textContent !== doing) parts.doing.textContent = doing;
     this.keepInSight();
   }
 
@@ -323,6 +383,13 @@ class Page {
     if (this.pinned) scroller.scrollTop = scroller.scrollHeight;
     this.scrolled();
   }
+}
+
+/** Some of so many numbers from 0 on, in their order. */
+function drawn(count, most) {
+  const numbers = [...Array(count).keys()];
+  while (numbers.length > most) numbers.splice(Math.floor(Math.random() * numbers.length), 1);
+  return numbers;
 }
 
 function sameWords(one, other) {

@@ -54,6 +54,8 @@ async def test_the_page_is_told_about_the_bot(client: httpx.AsyncClient) -> None
         "language": "ja",
         "signs_out": False,
         "most_file_bytes": 0,
+        "starters": {},
+        "commands": [],
     }
 
 
@@ -113,6 +115,7 @@ def test_every_word_the_page_uses_is_in_the_catalogue() -> None:
     used = set(re.findall(r'(?:\bsay\(|data-(?:text|label|placeholder)=)"(\w+)"', source))
     used |= set(re.findall(r"words\.other\]\.(\w+)", source))
     used |= {"noscript", "tool_failed", "tool_rejected"}  # by page.py, and by a state's name
+    used |= {"still_trying", "thinking"}  # by how long it takes
     used |= {"rename_conversation", "delete_conversation"}  # by what is done
     used |= set(re.findall(r'"(no_result|tool_running|file_too_large|too_many_files)"', source))
     assert used == set(texts.load().table("page", "en"))
