@@ -1,12 +1,14 @@
 // The page: what is typed goes out, what happens is shown.
 
 import { Attachments } from "./attachments.js";
+import { Background } from "./background.js";
 import { Commands } from "./commands.js";
 import { Composer } from "./composer.js";
 import { Conversation, STORED, randomId } from "./conversation.js";
 import { Drawer } from "./drawer.js";
 import { Letters } from "./letters.js";
 import { pressIn } from "./buttons.js";
+import { Recorder } from "./recorder.js";
 import { Server, fetchJSON } from "./server.js";
 import { Stream } from "./stream.js";
 import { View } from "./view.js";
@@ -21,6 +23,7 @@ const STARTERS = 6;
 const STILL_MS = 8000;
 const LATE_MS = 15_000; // without a live event the history is asked whether one got lost
 const SLOW_MS = 30_000;
+const RESTING_MS = 60_000; // while nobody looks, the history is asked once in so long
 const NEAR_PX = 64;
 
 class Page {
@@ -48,6 +51,11 @@ class Page {
       open: (id) => this.open(id),
       remove: (id) => this.server.send(id, { id: randomId(), text: RESET }),
       removed: (id) => this.removed(id),
+    });
+    this.background = new Background(this.parts, this.words);
+    this.recorder = new Recorder(this.parts, this.words, {
+      recorded: (file) => this.attachments.add([file]),
+      complain: (text) => this.notify("send", text),
     });
     this.stream = new Stream({
       opened: () => this.opened(),
@@ -103,6 +111,7 @@ class Page {
     parts.signout.hidden = !info.signs_out;
     this.letters.show();
     this.offerStarters();
+    this.recorder.show();
     parts.model.textContent = info.demo ? "" : info.model;
     this.view.clear();
   }
@@ -191,6 +200,8 @@ class Page {
       this.refresh(); // a press may have come too late
     }
     this.conversation.take(event);
+    if (event.type === "answered" || event.type === "noticed") this.background.came(event.text);
+    if (event.type === "card" && event.until) this.background.came(this.words.say("ask"));
     if (event.type === "answered") this.refresh();
     this.render();
   }
@@ -204,6 +215,8 @@ class Page {
     if (!news || number < this.shown || conversation !== this.conversation) return;
     this.shown = number;
     this.loaded = true;
+    const answers = news.messages.filter((message) => message.role === "model" && message.text);
+    if (this.stream.rests && !news.whole && answers.length) this.background.came(answers.at(-1).text);
     this.recognise(news.messages.map((message) => message.id));
     conversation.learn(news, then);
     this.render();
@@ -220,6 +233,10 @@ class Page {
     const slow = late && conversation.activity !== "asked";
     this.notify("slow", slow ? this.words.say("slow") : "");
     if (conversation.activity === "thinking") this.render();
+    if (this.stream.rests && performance.now() - this.newsAt > RESTING_MS) {
+      this.newsAt = performance.now();
+      this.refresh();
+    }
   }
 
   // Sending
