@@ -357,7 +357,7 @@ class Page {
     this.drawer.note(conversation.id, items);
     parts.welcome.hidden = items.length > 0 || !this.loaded;
     const isBusy = activity !== "idle" && activity !== "asked";
-    parts.log.ariaBusy = String(isBusy);
+    parts.spoken.ariaBusy = parts.log.ariaBusy = String(isBusy);
     this.composer.offerStop(isBusy);
     parts.activity.dataset.state = activity;
     const isLate = performance.now() - this.heardAt > STILL_MS;
