@@ -5,6 +5,7 @@ environment and ``.env``. What a channel, a provider, a feature or a tool reads 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -419,6 +420,11 @@ def env_file_is_open() -> bool:
         return bool(ENV_FILE.stat().st_mode & 0o077)
     except OSError:
         return False
+
+
+def environment_value(name: str) -> str:
+    """What the environment sets a variable to; it wins over ``.env``."""
+    return os.environ.get(name, "").strip()
 
 
 def env_file_values() -> dict[str, str]:

@@ -3,7 +3,6 @@ reads, and of other programs' names for a variable that is not set."""
 
 from __future__ import annotations
 
-import os
 from difflib import get_close_matches
 
 from pydantic import BaseModel
@@ -13,7 +12,7 @@ from bot.checks import CheckResult
 from bot.features.registry import describe_features, load_configs
 from bot.plugins import tool_variables
 from bot.providers.registry import PROVIDERS
-from bot.settings import Settings, env_file_values
+from bot.settings import Settings, env_file_values, environment_value
 from toolset.tool import ToolSetupError
 
 PART = "variables"
@@ -60,14 +59,14 @@ def check_names(settings: Settings) -> list[CheckResult]:
     in_file = env_file_values()
 
     def is_set(own: str) -> bool:
-        return own in in_file or bool(os.environ.get(own))
+        return own in in_file or bool(environment_value(own))
 
     found = [
         CheckResult(
             "warning", PART, f"{name} is set, and nothing reads it", f"set {own} in its place"
         )
         for name, own in FOREIGN.items()
-        if name not in known and (name in in_file or (os.environ.get(name) and not is_set(own)))
+        if name not in known and (name in in_file or (environment_value(name) and not is_set(own)))
     ]
     others = []
     for name in in_file:

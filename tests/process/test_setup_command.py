@@ -270,7 +270,7 @@ def piped(
     """A set-up without a terminal."""
     command = [sys.executable, "-c", ENTRY, "setup", *arguments]
     return subprocess.run(
-        command, cwd=folder, env=variables, input=typed, capture_output=True, text=True, timeout=60
+        command, cwd=folder, env=variables, input=typed, capture_output=True, text=True, timeout=150
     )
 
 

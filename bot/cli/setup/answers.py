@@ -3,7 +3,6 @@ from arguments, which other users of the machine can read."""
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import termios
@@ -18,7 +17,7 @@ from bot.checks import CheckResult
 from bot.cli.as_typed import as_typed
 from bot.cli.prepare import print_report
 from bot.cli.setup.env_file import write_values
-from bot.settings import env_file_values
+from bot.settings import env_file_values, environment_value
 
 LONGEST = 2_000  # characters of a value
 # What values are made of: letters, digits, and signs that no form of a file gives a meaning.
@@ -70,7 +69,7 @@ class Answers:
 
     def knows(self, *variables: str) -> bool:
         """Whether the environment or ``.env`` has one of these."""
-        return any(os.environ.get(name) or self._in_file.get(name) for name in variables)
+        return any(environment_value(name) or self._in_file.get(name) for name in variables)
 
     def ask(self, question: Question) -> str:
         """A value that its test has taken. The environment comes first, for it wins over ``.env``;
@@ -81,7 +80,7 @@ class Answers:
             EOFError: the keyboard has said no more.
         """
         for name in question.variables:
-            if value := os.environ.get(name, "").strip():
+            if value := environment_value(name):
                 say(f"{name} is set in the environment.")
                 if _takes(question, value):
                     return value

@@ -332,7 +332,7 @@ def is_lost(facts: Sequence[Fact], number: int) -> bool:
     at once."""
     model = facts[number].name
     for fact in facts[number + 1 :]:
-        if model in (fact.name, fact.asked) and fact.kind in ("response", "failure"):
+        if (fact.asked or fact.name) == model and fact.kind in ("response", "failure"):
             return False
         if fact.name == model and fact.kind == "request":
             return True

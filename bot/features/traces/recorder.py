@@ -81,6 +81,8 @@ class OpenShare:
         digests: by what they stand for.
         begun: the number of the fact of a delivery that has begun.
         asked_at: by model, when its last request was sent, milliseconds since the share began.
+
+    The others are those of ``Share``.
     """
 
     turn: str
@@ -166,7 +168,8 @@ class Recorder:
         """Send what has not been sent yet."""
         self._timer = None
         self._take_steps()
-        self._send([share for share in self._open.values() if share.changed])
+        if changed := [share for share in self._open.values() if share.changed]:
+            self._send(changed)
 
     async def aclose(self) -> None:
         """Send the rest, and end the deletions under way."""

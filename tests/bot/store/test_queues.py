@@ -14,6 +14,18 @@ from bot.store.server import MAX_BATCH, Batches, Request
 from tests.waiting import until
 
 
+class Listing:
+    """Answers each batch at once, and lists the first words of its commands."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[str]] = []
+
+    async def __call__(self, batch: list[Request]) -> None:
+        self.sent.append([words[0] for request in batch for words in request.commands])
+        for request in batch:
+            request.results.set_result([])
+
+
 class Server:
     """Answers each request with its own first word, batch by batch, when it is let."""
 
@@ -46,14 +58,8 @@ async def test_what_comes_in_at_once_leaves_together() -> None:
 async def test_what_can_wait_leaves_with_the_next_batch_in_order() -> None:
     """Behind what was asked before it, ahead of what is asked after it; at the end it leaves
     too."""
-    sent: list[list[str]] = []
-
-    async def send(batch: list[Request]) -> None:
-        sent.append([words[0] for request in batch for words in request.commands])
-        for request in batch:
-            request.results.set_result([])
-
-    batches = Batches(send, 1, 5)
+    listing = Listing()
+    batches = Batches(listing, 1, 5)
     asked = [
         batches.submit([("one",)]),
         batches.submit_later([("two",)]),
@@ -64,26 +70,20 @@ async def test_what_can_wait_leaves_with_the_next_batch_in_order() -> None:
     last = batches.submit_later([("five",)])
     await batches.aclose()
     assert last.done()
-    assert sent == [["one", "two", "three", "four"], ["five"]]
+    assert listing.sent == [["one", "two", "three", "four"], ["five"]]
 
 
 async def test_what_is_made_just_before_a_batch_leads_it() -> None:
     """It is called once, also where what waits fills more than a batch; without another request
     after a while."""
-    sent: list[list[str]] = []
-
-    async def send(batch: list[Request]) -> None:
-        sent.append([words[0] for request in batch for words in request.commands])
-        for request in batch:
-            request.results.set_result([])
-
-    batches = Batches(send, 1, 5)
+    listing = Listing()
+    batches = Batches(listing, 1, 5)
     asked = [batches.submit([("asked",)]) for _ in range(MAX_BATCH + 1)]
     batches.before_next(lambda: [][0])  # an error is logged
     batches.before_next(lambda: asked.append(batches.submit_later([("made",)])))
     await asyncio.gather(*asked)
     await asked[-1]
-    assert sent == [["made", *["asked"] * (MAX_BATCH - 1)], ["asked", "asked"]]
+    assert listing.sent == [["made", *["asked"] * (MAX_BATCH - 1)], ["asked", "asked"]]
 
 
 async def test_the_time_of_what_waits_begins_with_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from datetime import UTC
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from bot.errors import StoreUnavailable
+from bot.features.traces.as_text import BROKEN_OFF, ENDED_HERE, waterfall
 from bot.features.traces.reading import TracedTurn, find_turns, is_lost, read_words
 from bot.features.traces.records import Fact, Share, encode
 from bot.features.traces.store import HOUR_MS, Change, Traces, day_of, hour_of, keyed
@@ -192,14 +194,18 @@ def test_what_is_no_text_has_a_digest_too() -> None:
     assert keyed(b"key", "line:\udcff") == keyed(b"key", "line:?")
 
 
-async def test_a_turn_that_was_left_says_so(store: Store, traces: Traces) -> None:
-    """Its last request was broken off; the process lives."""
+@pytest.mark.parametrize(("ends", "said"), [(True, BROKEN_OFF), (False, ENDED_HERE)])
+async def test_a_request_that_was_broken_off_is_not_that_of_a_dead_process(
+    store: Store, traces: Traces, *, ends: bool, said: str
+) -> None:
+    """The terminal says which of them it is."""
     harness = Harness(store, [], settings=WORDS)
-    features = harness.runner.services.features
-    observe = features.observe
+    observe = harness.runner.services.features.observe
     observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
     observe(HERE, "turn_1", RequestSent("gemini", (b"{}",)))
-    observe(HERE, "turn_1", Measured("turn", "answered", "", 5, {}, {}))
+    if ends:
+        observe(HERE, "turn_1", Measured("turn", "answered", "", 5, {}, {}))
     await sent(harness)
     (turn,) = await find_turns(traces)
-    assert (turn.first.outcome, is_lost(turn.first.facts, 1)) == ("answered", True)
+    lines = waterfall(turn, await read_words(traces, turn), UTC, store.clock() + HOUR_MS)
+    assert [line.strip() for line in lines if "sent; " in line] == [said]
