@@ -1,4 +1,5 @@
-"""What one version leaves in the store, the versions after it go on with: a rolling deploy.
+"""What one version leaves in the store, the versions after it go on with: a rolling deploy. The
+files hold what every feature keeps, such as ``bot.features.traces``.
 
 ``pytest --write-tables tests/rolling`` writes the file of this version.
 """
