@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +110,12 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 def anchors(document: str) -> set[str]:
     """What a link may name of a document: its headings, as GitHub spells them."""
-    headings = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in HEADING.findall(document))
-    return {heading.replace(" ", "-") for heading in headings}
+    found = set[str]()
+    for heading in HEADING.findall(document):
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        again = (f"{name}-{number}" for number in count(1))
+        found.add(next(one for one in chain([name], again) if one not in found))
+    return found
 
 
 @pytest.mark.parametrize("path", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=name_of)
