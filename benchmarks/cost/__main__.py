@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from importlib.util import find_spec
@@ -25,10 +25,12 @@ ALONE = 4  # with one turn at a time, that part of the turns
 
 
 class Bot(NamedTuple):
-    """What is measured: how it is started, and what its page sends."""
+    """What is measured: how it is started, what its page sends, and which channels it has."""
 
     command: tuple[str, ...]
-    console: Turn
+    console: Turn = naive_console_turn
+    program: str = sys.executable
+    channels: Collection[str] = CHANNELS
 
 
 class Kind(NamedTuple):
@@ -63,25 +65,37 @@ async def measure(measuring: Bench, bot: Bot, kind: Kind, turns: int) -> Cost:
     return await measuring.cost(repeat(partial(turn, measuring), turns), kind.at_once)
 
 
-async def compare(turns: int, at_once: int, rounds: int, with_tool: Iterable[bool] = BOTH) -> Costs:
+async def compare(
+    turns: int,
+    at_once: int,
+    rounds: int,
+    with_tool: Iterable[bool] = BOTH,
+    beside: Mapping[str, Bot] | None = None,
+) -> Costs:
     """Every kind of turn with every bot: all run at the same time, and are measured one after the
-    other.
+    other, in one order and then in the other.
 
     Args:
         with_tool: whether a turn calls a tool; both by default.
+        beside: other bots than those of this benchmark.
     """
     costs: dict[tuple[str, Kind], Cost] = {}
+    compared = beside or bots()
+    channels = [one for one in CHANNELS if any(one in bot.channels for bot in compared.values())]
     async with AsyncExitStack() as stack:
         benches: dict[str, tuple[Bench, Bot]] = {}
-        for name, bot in bots().items():
+        for name, bot in compared.items():
             store = await stack.enter_async_context(one_server())
-            benches[name] = await stack.enter_async_context(bench(store, *bot.command)), bot
-        for kind in [Kind(*of) for of in product(CHANNELS, with_tool, (1, at_once))]:
+            started = bench(store, *bot.command, program=bot.program)
+            benches[name] = await stack.enter_async_context(started), bot
+        for kind in [Kind(*of) for of in product(channels, with_tool, (at_once, 1))]:
             many = turns if kind.at_once > 1 else max(1, turns // ALONE)
-            found: dict[str, list[Cost]] = {name: [] for name in benches}
+            order = [name for name, bot in compared.items() if kind.channel in bot.channels]
+            found: dict[str, list[Cost]] = {name: [] for name in order}
             for number_of_turns in (min(WARM_UP, many), *repeat(many, rounds)):
-                for name, (measuring, bot) in benches.items():
-                    found[name].append(await measure(measuring, bot, kind, number_of_turns))
+                for name in order:
+                    found[name].append(await measure(*benches[name], kind, number_of_turns))
+                order.reverse()
             costs |= {(name, kind): medians(measured[1:]) for name, measured in found.items()}
             print(f"{kind}, {kind.at_once} at once: measured", file=sys.stderr, flush=True)
     return costs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import statistics
+import sys
 import time
 from collections.abc import (
     AsyncIterator,
@@ -178,11 +179,12 @@ async def bench(
     *command: str,
     processes: int = 1,
     settings: Mapping[str, str] | None = None,
+    program: str = sys.executable,
 ) -> AsyncIterator[Bench]:
     """A bot, ready for turns.
 
     Args:
-        command: of Python; the bot listens on the variable PORT.
+        command: of the program; the bot listens on the variable PORT.
         processes: that many of them, each on a port of its own.
         settings: variables besides those of everything that is on.
     """
@@ -197,7 +199,7 @@ async def bench(
         started: list[int] = []
         for port in ports:
             running = await stack.enter_async_context(
-                process(*command, **variables, PORT=str(port))
+                process(*command, program=program, **variables, PORT=str(port))
             )
             await up(port, "/readyz")
             started.append(running.pid)

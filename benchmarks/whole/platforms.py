@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple, cast
@@ -46,7 +47,7 @@ class Request(NamedTuple):
 
     def fields(self) -> JSON:
         """The fields of a JSON body or of a form."""
-        if b"application/json" in self.head.lower():
+        if b"content-type: application/json" in self.head.lower():
             found: JSON = json.loads(self.body)
             return found
         return {name: values[0] for name, values in parse_qs(self.body.decode()).items()}
@@ -74,6 +75,7 @@ class Platforms:
         calls: how many requests each of ``line``, ``slack``, ``gemini`` and ``wttr`` got.
         answered: what a person waits for, by the reply token or the channel.
         more_than_once: answers to somebody who waited for none.
+        answers: how many each got.
     """
 
     def __init__(self) -> None:
@@ -85,6 +87,7 @@ class Platforms:
         self.calls = {"line": 0, "slack": 0, "gemini": 0, "wttr": 0}
         self.answered: dict[str, asyncio.Future[None]] = {}
         self.more_than_once = 0
+        self.answers = Counter[str]()
 
     def serve(self, request: Request) -> Reply:
         """The answer to a request; who it is for is told by the path."""
@@ -116,7 +119,8 @@ class Platforms:
         made["candidates"][0]["finishReason"] = "STOP"
         answer = json.dumps(made).encode()
         if not is_stream:
-            return Reply("application/json", answer)
+            begins = b"" if self.gate.is_set() else b" "  # JSON may begin with a blank
+            return Reply("application/json", answer, begins)
         begins = b"" if self.gate.is_set() else FIRST_WORD
         return Reply("text/event-stream", b"data: " + answer + b"\n\n", begins)
 
@@ -143,6 +147,7 @@ class Platforms:
         return USER if method == "users.info" else {"ok": True}
 
     def _answer(self, who: str) -> None:
+        self.answers[who] += 1
         waiting = self.answered.get(who)
         if waiting is None or waiting.done():
             self.more_than_once += 1

@@ -23,10 +23,13 @@ LOOKS = 3  # in a row
 
 
 @asynccontextmanager
-async def process(*command: str, **variables: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A Python process with these variables only, killed afterwards, its children too."""
+async def process(
+    *command: str, program: str = sys.executable, **variables: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A process with these variables only, of Python by default; killed afterwards, its children
+    too."""
     running = await asyncio.create_subprocess_exec(
-        sys.executable,
+        program,
         *command,
         env={"PATH": os.defpath, "PYTHONPATH": str(ROOT), **variables},
         stdin=asyncio.subprocess.PIPE,
