@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import uvloop
 
 from benchmarks.cost.__main__ import Bot, Costs, compare
-from benchmarks.peers.install import CHANNELS, installed
+from benchmarks.peers.install import CHANNELS, installed, pins
 from benchmarks.peers.kept import PEOPLE, Kept, kept
 from benchmarks.whole.tables import heading, number, table
 
@@ -83,6 +83,7 @@ async def main(turns: int = 240, repetitions: int = 5) -> None:
         bots, left_out = installed(Path(folder))
         costs = await compare(turns, AT_ONCE, repetitions, beside=bots)
         print(heading("Beside others", f"python -m benchmarks.peers {turns} {repetitions}"))
+        print(f"Installed: {', '.join(pins())}.\n")
         print(beside(costs))
         print(safety(await keeping(bots)))
     for reason in left_out:

