@@ -77,7 +77,7 @@ async def keeping(bots: Mapping[str, Bot]) -> dict[tuple[str, str], Kept]:
     return found
 
 
-async def main(turns: int = 240, repetitions: int = 5) -> None:
+async def main(turns: int = 160, repetitions: int = 3) -> None:
     """Install, measure, and print the tables."""
     with TemporaryDirectory(prefix="peers-") as folder:
         bots, left_out = installed(Path(folder))

@@ -41,7 +41,7 @@ class Kept(NamedTuple):
     twice: int
 
 
-async def kept(bot: Bot, channel: str, people: int = PEOPLE, patience_s: float = 30) -> Kept:
+async def kept(bot: Bot, channel: str, people: int = PEOPLE, patience_s: float = 20) -> Kept:
     """Kill a bot with -9 while every person's turn waits for the model, and start it again.
 
     Args:

@@ -31,6 +31,7 @@ from tests.fakes.slack import BOT_TOKEN
 from tests.ports import free_port
 
 TURN_S = 60.0
+KEEP_S = 2.0  # an unused connection: servers close theirs after five seconds
 LOADING_S = 0.5  # by then a ready process has begun to load the SDKs of the platforms
 BASE_URLS = (
     "GOOGLE_GEMINI_BASE_URL",
@@ -191,7 +192,7 @@ async def bench(
     async with AsyncExitStack() as stack:
         platforms, base = await stack.enter_async_context(platforms_here())
         http = await stack.enter_async_context(
-            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+            aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_S))
         )
         urls = dict.fromkeys(BASE_URLS, base) | {"SLACK_API_BASE_URL": f"{base}/api/"}
         variables = {**SETTINGS, **urls, "REDIS_URL": store.url, **(settings or {})}
