@@ -133,6 +133,7 @@ class Answered(Struct, frozen=True, tag="answered"):
     files: tuple[ShownFile, ...] = ()
     cards: tuple[Card, ...] = ()
     buttons: tuple[Button, ...] = ()
+    ratings: tuple[Button, ...] = ()
 
 
 LiveEvent = (

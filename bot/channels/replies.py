@@ -98,6 +98,11 @@ class Reply(Struct, frozen=True, omit_defaults=True):
         return tuple(one for one in self.buttons if one.action == SAY and not one.style)
 
     @property
+    def ratings(self) -> tuple[Button, ...]:
+        """The buttons that ask what people think of an answer."""
+        return tuple(one for one in self.buttons if one.style in ("good", "bad"))
+
+    @property
     def sayings_in_words(self) -> str:
         """These in words, one a line; empty without any."""
         return "\n".join(f"・{button.value}" for button in self.sayings)

@@ -6,7 +6,7 @@ import { unturned } from "./turning.js";
 export function createCard(make) {
   const card = make("div", "card");
   card.role = "group";
-  card.append(make("p", "ask"), make("p", "rows"), make("p", "choices"), make("p", "hint"), make("p", "choices"));
+  card.append(make("p", "ask"), make("p", "rows"), make("p", "choices"), make("p", "hint"), make("p", "choices closing"));
   return [make("span", "mark"), card];
 }
 
