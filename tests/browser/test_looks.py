@@ -71,7 +71,7 @@ async def a_full_page(site: Site, page: Page) -> None:
     for summary in await page.locator("summary").all():
         await summary.click()
     await running.asks("a_tool_that_acts", {"path": "a/" * 60, "text": "a word " * 40})
-    await expect(page.locator(".card")).to_be_visible()
+    await expect(page.locator(".question .card")).to_be_visible()
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "ja-JP"])
