@@ -28,7 +28,7 @@ class ButtonCard(Card):
     """A card with buttons. A button that is labelled like a row stands for that row.
 
     Attributes:
-        key: names the card to ``Reply.replaces``.
+        key: names the card to ``Reply.replaces`` too.
         until: when it expires, milliseconds since the epoch, if it waits for a decision; its rows
             are then values alone, which are shown exactly as they are and never cut.
         asker: display name of the one person who decides; may be empty.
@@ -36,7 +36,6 @@ class ButtonCard(Card):
         call_id: of the tool call that waits for the decision.
     """
 
-    key: str = ""
     buttons: tuple[Button, ...] = ()
     until: int = 0
     asker: str = ""

@@ -288,10 +288,10 @@ class Page {
     this.notify("send", "");
     this.render();
     const problem = await this.server.press(conversation.id, press);
+    if (conversation === this.conversation) this.refresh(); // what it changed, or that it was decided elsewhere
     if (!problem) return;
     conversation.press(press.value, false);
     this.notify("send", problem);
-    this.refresh(); // it may have been decided elsewhere
     this.render();
   }
 

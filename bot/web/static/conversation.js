@@ -113,7 +113,7 @@ export class Conversation {
         finishCall(turn ?? this.startHalfway(), event);
         break;
       case "card":
-        this.show(event);
+        this.show({ ...event, title: this.cards.get(event.key)?.title ?? event.title }); // a list's own name has no capitals
         break;
       case "card_closed":
         this.settle(event);
@@ -167,13 +167,13 @@ export class Conversation {
 
   /** Everything to show, in order, each with a key that stays when a live turn becomes history. */
   get items() {
-    const items = [...this.historyItems(), ...this.turns.flatMap((turn) => this.turnItems(turn))];
+    const items = withLists([...this.historyItems(), ...this.turns.flatMap((turn) => this.turnItems(turn))], this.cards);
     items.push(...this.waiting.map((message) => ({ kind: "user", ...message })));
     const shown = new Set(items.map((item) => item.card));
     const others = [...this.cards.values()].filter((card) => !card.until && !shown.has(card));
     items.push(...others.map((card) => ({ kind: "buttons", card })));
     for (const item of items.slice(0, -1)) delete item.buttons; // nobody answers an earlier question
-    const last = items.at(-1);
+    const last = items.findLast((item) => item.kind !== "buttons");
     if (last?.whole && this.activity === "idle") last.again = true;
     for (const item of items) item.rated = this.ratings.get(item.ratings?.[0]?.value);
     const { question } = this;
@@ -298,6 +298,20 @@ function readSent(id) {
 }
 
 const endingOf = ({ failed, note, files, cards, buttons, ratings }) => ({ failed, note, files, cards, buttons, ratings });
+
+/** Cards of answers that have buttons by now stand, as they are, below the last answer that shows them. */
+function withLists(items, cards) {
+  const shown = new Set();
+  const backwards = items.toReversed().flatMap((item) => {
+    const keys = (item.cards ?? []).map((card) => card.key).filter((key) => cards.has(key));
+    if (!keys.length) return [item];
+    const newest = [...new Set(keys)].filter((key) => !shown.has(key));
+    for (const key of newest) shown.add(key);
+    const without = { ...item, cards: item.cards.filter((card) => !keys.includes(card.key)) };
+    return [...newest.map((key) => ({ kind: "buttons", card: cards.get(key) })), without];
+  });
+  return backwards.toReversed();
+}
 
 function keyed(items) {
   let anchor = "";
