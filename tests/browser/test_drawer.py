@@ -48,6 +48,23 @@ async def test_one_is_found_by_a_part_of_its_title(site: Site, page: Page) -> No
     await expect(page.get_by_text("Nothing found.")).to_be_visible()
 
 
+async def test_one_is_found_by_words_of_its_messages(site: Site, page: Page) -> None:
+    """They stand below its title, as text; letters of any case and width are the same."""
+    await talk(site, page, "A trip to Kyoto", "Dinner for six")
+    await (await ask(site, page, "Where?")).answers("At the <b>Ｇａｌｌｏｐｉｎｇ</b> Horse.")
+    await press(page, "New conversation")
+    await press(page, "Conversations")
+    find = page.get_by_role("searchbox", name="Search conversations")
+    await find.fill("galloping")
+    await expect_text(page, TITLES, ["Dinner for six"])
+    await expect_text(page, "#listed q", ["At the <b>Ｇａｌｌｏｐｉｎｇ</b> Horse."])
+    await expect(page.get_by_text("Nothing found.")).to_be_hidden()
+    await find.fill("galloping goose")
+    await expect(page.get_by_text("Nothing found.")).to_be_visible()
+    await find.fill("")
+    await expect_text(page, TITLES, ["Dinner for six", "A trip to Kyoto"])
+
+
 async def test_one_is_renamed_by_keyboard(site: Site, page: Page) -> None:
     """Escape keeps the title; the new one stays when more is said."""
     await talk(site, page, "A trip to Kyoto")

@@ -49,6 +49,7 @@ class Page {
     this.letters = new Letters(this.parts, this.words, this.server, () => this.composer.focus());
     this.drawer = new Drawer(this.parts, this.words, {
       open: (id) => this.open(id),
+      read: async (id) => (await this.server.history(id))?.messages ?? null,
       remove: (id) => this.server.send(id, { id: randomId(), text: RESET }),
       removed: (id) => this.removed(id),
     });

@@ -1,5 +1,6 @@
-// The conversations of this browser, in a drawer: found by their titles, opened, renamed and deleted.
+// The conversations of this browser, in a drawer: found by their titles and words, opened, renamed and deleted.
 
+import { Finder, folded } from "./finder.js";
 import { icon } from "./icon.js";
 import { unturned } from "./turning.js";
 
@@ -10,7 +11,7 @@ const PENCIL = "M3 13l.7-3L11 2.7l2.3 2.3L6 12.3z";
 const BIN = "M2.5 4.5h11M6 4.5v-2h4v2M4 4.5l.6 9h6.8l.6-9M6.8 7v4M9.2 7v4";
 
 export class Drawer {
-  /** `handlers`: open(id); remove(id), which deletes it on the server and returns what went wrong, in words; removed(id). */
+  /** `handlers`: open(id); read(id), the messages of one, or null; remove(id), which deletes it on the server and returns what went wrong, in words; removed(id). */
   constructor({ conversations, drawer, close_drawer, find, drawer_notice, listed, none_listed }, words, handlers) {
     this.dialog = drawer;
     this.find = find;
@@ -19,11 +20,13 @@ export class Drawer {
     this.none = none_listed;
     this.words = words;
     this.handlers = handlers;
+    this.finder = new Finder(handlers.read);
     this.changing = null; // { id, how }: the one that is being renamed or deleted
     conversations.addEventListener("click", () => this.show());
     close_drawer.addEventListener("click", () => drawer.close());
     drawer.addEventListener("click", (event) => event.target === drawer && drawer.close()); // beside it
-    find.addEventListener("input", () => this.fill());
+    drawer.addEventListener("close", () => this.finder.begin());
+    find.addEventListener("input", () => this.search());
   }
 
   show() {
@@ -47,15 +50,38 @@ export class Drawer {
     store([{ id, title, at }, ...entries.filter((entry) => entry.id !== id)]);
   }
 
+  get wanted() {
+    return folded(this.find.value.trim());
+  }
+
   fill() {
-    const wanted = folded(this.find.value.trim());
-    const found = stored().filter((entry) => folded(entry.title).includes(wanted));
+    const { wanted } = this;
+    const found = stored().filter(({ id, title }) => folded(title).includes(wanted) || this.finder.excerpt(id, wanted));
     this.list.replaceChildren(...found.map((entry) => this.item(entry)));
     this.none.hidden = found.length > 0;
   }
 
+  search() {
+    this.fill();
+    const ids = stored().map(({ id }) => id);
+    this.finder.find(this.wanted, ids, (id) => this.add(id, ids));
+  }
+
+  /** One more is found: it stands where it stands among all. */
+  add(id, ids) {
+    const entry = stored().find((one) => one.id === id);
+    const items = [...this.list.children];
+    const same = items.find((item) => item.dataset.id === id);
+    if (!entry || same?.contains(document.activeElement)) return;
+    const next = items.find((item) => ids.indexOf(item.dataset.id) > ids.indexOf(id));
+    if (same) same.replaceWith(this.item(entry));
+    else this.list.insertBefore(this.item(entry), next ?? null);
+    this.none.hidden = true;
+  }
+
   item(entry) {
     const item = document.createElement("li");
+    item.dataset.id = entry.id;
     const how = this.changing?.id === entry.id ? this.changing.how : "";
     if (how === "rename") item.append(this.nameForm(entry));
     else if (how === "delete") item.append(...this.question(entry));
@@ -73,6 +99,8 @@ export class Drawer {
     const name = button.appendChild(document.createElement("span"));
     name.textContent = title;
     button.appendChild(document.createElement("time")).textContent = this.words.moment(at);
+    const excerpt = unturned(this.finder.excerpt(id, this.wanted));
+    if (excerpt) button.appendChild(document.createElement("q")).textContent = excerpt;
     return button;
   }
 
@@ -167,9 +195,4 @@ function firstWords({ text, files = [] }) {
 function oneLine(text) {
   const words = unturned(text).split(/\s+/).filter(Boolean).join(" ");
   return [...words].slice(0, TITLE_CAP).join("");
-}
-
-/** As it is compared: letters of either case and width are the same. */
-function folded(text) {
-  return text.normalize("NFKC").toLowerCase();
 }
