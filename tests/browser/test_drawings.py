@@ -6,18 +6,37 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.test_markdown import RENDER
-from tests.browser.visit import ask
+from tests.browser.visit import ask, press
 from tests.fakes.site import Site
 
-TASKS = '<ul><li class="task"><label><input type="checkbox" disabled=""{}>Tea</label></li></ul>'
+TASKS = '<ul><li class="task"><label><input type="checkbox"{}>Tea</label></li></ul>'
 NOT_MATH = "From $5 to $10, or US$6 and A$7; $ 8$ is none, nor is $9$10, nor `$x$`"
 
 
 async def test_task_lists_have_boxes(page: Page) -> None:
-    """A box is none that somebody could tick; a mark elsewhere is text."""
+    """A mark elsewhere is text."""
     assert await page.evaluate(RENDER, ["- [ ] Tea"]) == TASKS.format("")
     assert await page.evaluate(RENDER, ["- [x] Tea"]) == TASKS.format(' checked=""')
     assert await page.evaluate(RENDER, ["[x] Tea"]) == "<p>[x] Tea</p>"
+
+
+async def test_what_is_ticked_is_kept_in_the_browser(page: Page, site: Site) -> None:
+    """After a reload too; another answer, and another conversation, keep their own."""
+    for _ in range(2):
+        await (await ask(site, page, "What is to do?")).answers("- [x] Tea\n- [ ] <b>Milk</b>")
+    milk = page.get_by_role("checkbox", name="<b>Milk</b>")
+    await expect(milk).to_have_count(2)
+    await milk.last.press("Space")
+    await page.get_by_text("Tea").last.click()
+    await page.reload()
+    await expect(milk).to_have_count(2)
+    await expect(milk.last).to_be_checked()
+    await expect(page.get_by_role("checkbox", name="Tea").last).not_to_be_checked()
+    await expect(milk.first).not_to_be_checked()
+    await press(page, "New conversation")
+    await (await ask(site, page, "And here?")).answers("- [ ] <b>Milk</b>")
+    await expect(milk).to_have_count(1)
+    await expect(milk).not_to_be_checked()
 
 
 @pytest.mark.parametrize(

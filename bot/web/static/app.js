@@ -11,6 +11,7 @@ import { pressIn } from "./buttons.js";
 import { Recorder } from "./recorder.js";
 import { Server, fetchJSON } from "./server.js";
 import { Stream } from "./stream.js";
+import { Ticks } from "./ticks.js";
 import { View } from "./view.js";
 import { Words } from "./words.js";
 
@@ -32,6 +33,7 @@ class Page {
     this.words = new Words(catalogue, info.language);
     this.parts = Object.fromEntries([...document.querySelectorAll("[id]")].map((element) => [element.id, element]));
     this.view = new View(this.parts.log, this.words);
+    this.ticks = new Ticks(this.parts.log);
     this.server = new Server(this.words, () => location.reload());
     this.attachments = new Attachments(this.parts, this.words, info.most_file_bytes, {
       upload: (entry) => this.server.upload(this.conversation.id, entry),
@@ -42,7 +44,7 @@ class Page {
     this.composer = new Composer(this.parts, this.attachments, commands, {
       send: (text, files, replaces) => this.send(text, files, replaces),
       editLast: () => this.editLast(),
-      edited: () => this.notify("send", ""),
+      edited: () => ["send", "told"].forEach((kind) => this.notify(kind, "")),
       stop: () => this.stop(),
       wait: () => this.notify("send", this.words.say("uploading")),
     });
@@ -63,7 +65,7 @@ class Page {
       received: (event) => this.received(event),
       lost: () => this.lost(),
     });
-    this.notices = { send: "", link: "", slow: "" };
+    this.notices = { send: "", link: "", slow: "", told: "" };
     this.pinned = true; // the newest words are kept in sight
     this.asked = 0; // numbers the requests for the history: an older answer never replaces a newer one
     this.shown = 0;
@@ -155,6 +157,7 @@ class Page {
   /** A conversation is deleted. */
   removed(id) {
     localStorage.removeItem(STORED + id);
+    this.ticks.forget(id);
     if (id === this.conversation.id) this.enter(randomId()); // nothing leads back to it
   }
 
@@ -197,7 +200,7 @@ class Page {
     this.newsAt = this.heardAt = performance.now();
     if (event.type === "started") this.recognise(event.user_ids);
     if (event.type === "noticed") {
-      this.notify("send", event.text);
+      this.notify("told", event.text);
       this.refresh(); // a press may have come too late
     }
     this.conversation.take(event);
@@ -355,6 +358,7 @@ class Page {
     const { parts, conversation, words } = this;
     const { items, activity } = conversation;
     this.view.show(items);
+    this.ticks.show(conversation.id);
     this.drawer.note(conversation.id, items);
     parts.welcome.hidden = items.length > 0 || !this.loaded;
     const isBusy = activity !== "idle" && activity !== "asked";
@@ -369,7 +373,8 @@ class Page {
 
   notify(kind, text) {
     this.notices[kind] = text;
-    const shown = Object.values(this.notices).find(Boolean) ?? "";
+    const [shownKind, shown] = Object.entries(this.notices).find(([, notice]) => notice) ?? ["", ""];
+    this.parts.notice.dataset.kind = shownKind;
     if (this.parts.notice.textContent !== shown) this.parts.notice.textContent = shown;
   }
 

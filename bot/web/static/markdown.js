@@ -194,7 +194,6 @@ function taskIn(block, tokens) {
   const label = block.appendChild(document.createElement("label"));
   const box = label.appendChild(document.createElement("input"));
   box.type = "checkbox";
-  box.disabled = true;
   box.defaultChecked = done !== " ";
   return label;
 }

@@ -38,6 +38,7 @@ export class View {
   create({ kind, key }) {
     const element = document.createElement("li");
     element.className = kind;
+    element.dataset.key = key;
     element.append(...create[kind]());
     this.elements.set(key, element);
     return element;
