@@ -13,6 +13,8 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from bot.channels import Button
+from bot.features.lists.cards import ticking_card
+from bot.features.lists.store import StoredItem
 from bot.features.polls.poll import Poll
 from tests.bot.harness import texts
 from tests.browser.test_looks import PHONE, a_full_page
@@ -59,7 +61,14 @@ async def test_axe_finds_nothing(site: Site, page: Page, profile: dict[str, Any]
     await expect(page.locator(".hl-number")).to_be_attached()
     await expect(page.locator("math")).to_have_count(2)
     assert await found(page) == []
-    site.cards = [Poll("poll_1", "Where do we eat?", ("Sushi", "Curry"), (0, 0)).card(texts())]
+    items = [
+        StoredItem(1, "x", "milk", is_ticked=True),
+        StoredItem(2, "x", "eggs", is_ticked=False),
+    ]
+    site.cards = [
+        Poll("poll_1", "Where do we eat?", ("Sushi", "Curry"), (0, 0)).card(texts()),
+        ticking_card("Shopping", items, "en"),
+    ]
     await a_full_page(site, page)
     assert await found(page) == []
     await page.locator("#conversations").click()
