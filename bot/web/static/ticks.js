@@ -13,8 +13,10 @@ export class Ticks {
   /** Show what is ticked in this conversation. */
   show(id) {
     this.id = id;
-    for (const { key, index, checked } of stored().filter((tick) => tick.id === id)) {
-      const box = boxesOf([...this.list.children].find((item) => item.dataset.key === key))[index];
+    const ticks = stored().filter((tick) => tick.id === id);
+    const answers = new Map(ticks.length ? [...this.list.children].map((item) => [item.dataset.key, item]) : []);
+    for (const { key, index, checked } of ticks) {
+      const box = boxesOf(answers.get(key))[index];
       if (box) box.checked = checked;
     }
   }
