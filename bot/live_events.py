@@ -23,14 +23,14 @@ class Button(Struct, frozen=True, omit_defaults=True):
         closes: it closes what the card asks, and is set apart from the others.
         style: ``main`` is the one that a card is about; ``quick`` is shown only where it goes with
             the next message; ``good`` and ``bad`` ask what people think of an answer, where a
-            platform has such buttons.
+            platform has such buttons; ``open`` and ``done`` tick a row, and say what it is now.
     """
 
     label: str
     action: str
     value: str = ""
     closes: bool = False
-    style: Literal["", "main", "quick", "good", "bad"] = ""
+    style: Literal["", "main", "quick", "good", "bad", "open", "done"] = ""
 
 
 class TurnStarted(Struct, frozen=True, tag="started"):
@@ -133,6 +133,7 @@ class Answered(Struct, frozen=True, tag="answered"):
     files: tuple[ShownFile, ...] = ()
     cards: tuple[Card, ...] = ()
     buttons: tuple[Button, ...] = ()
+    ratings: tuple[Button, ...] = ()
 
 
 LiveEvent = (

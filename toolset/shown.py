@@ -30,11 +30,16 @@ class ToolFile:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Figures under a title, a label and a value in each row; each text is one line."""
+    """Figures under a title, a label and a value in each row; each text is one line.
+
+    Attributes:
+        key: of the card with buttons that stands for it where people can press one; empty for most.
+    """
 
     title: str
     rows: tuple[tuple[str, str], ...] = ()
     note: str = ""
+    key: str = ""
 
     @property
     def text(self) -> str:
@@ -81,7 +86,10 @@ def bounded_card(card: Card | None) -> Card | None:
         for label, value in card.rows[:MOST_ROWS]
     ]
     shown = Card(
-        _line(card.title, LONGEST_TITLE), tuple(filter(any, rows)), _line(card.note, LONGEST_NOTE)
+        _line(card.title, LONGEST_TITLE),
+        tuple(filter(any, rows)),
+        _line(card.note, LONGEST_NOTE),
+        _line(card.key, LONGEST_LABEL),
     )
     return shown if shown.title or shown.rows else None
 

@@ -7,6 +7,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Mount
 
+from bot.app.openings import commands, starters
 from bot.app.runtime import Runtime
 from bot.app.services import ProcessServices
 from bot.channels.console.inbound import MOST_UPLOAD
@@ -43,6 +44,8 @@ def asgi(services: ProcessServices, runtime: Runtime, worker: Worker | None) -> 
         language=settings.language,
         signs_out=bool(settings.console_token.get_secret_value()),
         most_file_bytes=MOST_UPLOAD,
+        starters=starters(services.tools, services.texts, demo=settings.chosen_model == "demo"),
+        commands=commands(services.tools, services.texts),
     )
     guarded = [
         *page_routes(info, services.texts),

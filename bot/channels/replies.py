@@ -28,7 +28,7 @@ class ButtonCard(Card):
     """A card with buttons. A button that is labelled like a row stands for that row.
 
     Attributes:
-        key: names the card to ``Reply.replaces``.
+        key: names the card to ``Reply.replaces`` too.
         until: when it expires, milliseconds since the epoch, if it waits for a decision; its rows
             are then values alone, which are shown exactly as they are and never cut.
         asker: display name of the one person who decides; may be empty.
@@ -36,7 +36,6 @@ class ButtonCard(Card):
         call_id: of the tool call that waits for the decision.
     """
 
-    key: str = ""
     buttons: tuple[Button, ...] = ()
     until: int = 0
     asker: str = ""
@@ -96,6 +95,11 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     def sayings(self) -> tuple[Button, ...]:
         """The buttons that say something, which are told in words where there are no buttons."""
         return tuple(one for one in self.buttons if one.action == SAY and not one.style)
+
+    @property
+    def ratings(self) -> tuple[Button, ...]:
+        """The buttons that ask what people think of an answer."""
+        return tuple(one for one in self.buttons if one.style in ("good", "bad"))
 
     @property
     def sayings_in_words(self) -> str:

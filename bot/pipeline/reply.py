@@ -87,7 +87,7 @@ def _without_links(reply: Reply, links: LinkFilter) -> Reply:
     cards, files = [], []
     for card in reply.cards:
         rows = tuple((links.text(label), links.text(value)) for label, value in card.rows)
-        cards.append(Card(links.text(card.title), rows, links.text(card.note)))
+        cards.append(Card(links.text(card.title), rows, links.text(card.note), card.key))
     for file in reply.files:
         files.append(replace(file, name=links.text(file.name), text=links.text(file.text)))
     buttons = say_buttons(links.text(button.value) for button in reply.buttons)

@@ -14,10 +14,23 @@ from bot.http import MEDIA_TYPES, serving
 from bot.texts import LANGUAGES, Texts
 
 
+class PageCommand(Struct, frozen=True):
+    """A command, by languages.
+
+    Attributes:
+        more: words of the person's follow it.
+    """
+
+    words: dict[str, tuple[str, ...]]
+    about: dict[str, str]
+    more: bool = False
+
+
 class PageInfo(Struct, frozen=True):
     """What the page shows of this bot.
 
     Attributes:
+        starters: questions to begin with, by language.
         demo: whether the demo model answers.
         language: of the page, unless the browser asks for another one that the catalogue has.
         most_file_bytes: of a file that is uploaded.
@@ -30,6 +43,8 @@ class PageInfo(Struct, frozen=True):
     language: str
     signs_out: bool = False
     most_file_bytes: int = 0
+    starters: dict[str, tuple[str, ...]] = {}
+    commands: tuple[PageCommand, ...] = ()
 
 
 def page_routes(info: PageInfo, texts: Texts) -> list[BaseRoute]:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import FilePayload, Page, expect
+from playwright.async_api import FilePayload, Page, async_playwright, expect
 
 from bot.channels.console.inbound import MOST_UPLOAD
 from bot.file_types import MIB
 from bot.transcript import Media, Text
-from tests.browser.visit import ALERT, ask, expect_text, press, say
+from tests.browser.conftest import FLAGS, find_chromium
+from tests.browser.test_looks import PHONE
+from tests.browser.visit import ALERT, ask, expect_text, press, say, visit
 from tests.fakes.mcp_server import PNG
 from tests.fakes.site import Site
 
@@ -155,3 +157,46 @@ async def test_files_of_a_message_that_was_not_sent_are_given_back(site: Site, p
     site.away = False
     await page.locator("#box").press("Enter")
     assert len((await site.arrival()).message.parts) == 2
+
+
+SPEAK = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+
+
+async def test_a_recording_goes_with_the_message(site: Site) -> None:
+    """From the microphone: one press begins it, the next ends it."""
+    chromium = find_chromium()
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(executable_path=chromium, args=[*FLAGS, *SPEAK])
+        async with visit(launched, site.url, permissions=["microphone"]) as page:
+            await press(page, "Record from the microphone")
+            await expect(page.locator("#record")).to_have_attribute("aria-pressed", "true")
+            await press(page, "End the recording")
+            await expect(page.locator("#attached li[aria-busy=false]")).to_have_count(1)
+            await page.locator("#send").click()
+            [media] = (await site.arrival()).message.parts
+            assert isinstance(media, Media)
+            assert media.mime == "audio/webm"
+            assert media.size > 0
+        await launched.close()
+
+
+async def test_without_a_microphone_it_is_said(site: Site, page: Page) -> None:
+    """With the mend; nothing is attached."""
+    await press(page, "Record from the microphone")
+    await expect(page.locator(ALERT)).to_contain_text("The microphone cannot be used.")
+    await expect(page.locator("#attached")).to_be_hidden()
+
+
+@pytest.mark.parametrize("profile", [PHONE])
+async def test_a_phone_takes_a_picture(site: Site, page: Page) -> None:
+    """By its camera; at a desk no such button is shown."""
+    async with page.expect_file_chooser() as choosing:
+        await page.get_by_role("button", name="Take a picture").tap()
+    await (await choosing.value).set_files(PICTURE)
+    await expect(page.locator("#attached img")).to_have_count(1)
+    assert await page.locator("#camera_picker").get_attribute("capture") == "environment"
+
+
+async def test_a_desk_has_no_camera_button(page: Page) -> None:
+    """Its files are chosen, dropped or pasted."""
+    await expect(page.locator("#camera")).to_be_hidden()

@@ -71,7 +71,7 @@ async def a_full_page(site: Site, page: Page) -> None:
     for summary in await page.locator("summary").all():
         await summary.click()
     await running.asks("a_tool_that_acts", {"path": "a/" * 60, "text": "a word " * 40})
-    await expect(page.locator(".card")).to_be_visible()
+    await expect(page.locator(".question .card")).to_be_visible()
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "ja-JP"])
@@ -237,3 +237,14 @@ async def test_what_was_said_on_another_day_says_which(site: Site, page: Page) -
     site.history[turn.conversation] = [replace(asked, at=1_600_000_000_000), answer]
     await page.reload()
     await expect_text(page, ".day", "Sunday, 13 September 2020")
+
+
+async def test_allow_and_do_not_allow_are_unlike_each_other(site: Site, page: Page) -> None:
+    """Neither is taken for the other: ground and letters differ."""
+    turn = await ask(site, page, "Book a room")
+    await turn.asks("book_room", {"room": 3})
+    looks = "button => ['color', 'backgroundColor'].map((name) => getComputedStyle(button)[name])"
+    allow = await page.locator(".card .allow").evaluate(looks)
+    reject = await page.locator(".card .reject").evaluate(looks)
+    assert allow[0] != reject[0]
+    assert allow[1] != reject[1]

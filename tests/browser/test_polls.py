@@ -110,3 +110,15 @@ async def test_an_old_history_opens_no_closed_poll(site: Site, page: Page) -> No
     answer.set()
     await page.evaluate(SENT_IS_FORGOTTEN)
     await expect(page.get_by_role("button", name="Sushi")).to_be_hidden()
+
+
+async def test_what_ends_a_poll_is_smaller_than_its_options(site: Site, page: Page) -> None:
+    """Nobody ends it who meant to vote."""
+    site.cards = [FOOD.card(texts())]
+    await page.reload()
+    option = await page.get_by_role("button", name="Sushi").bounding_box()
+    ends = await page.get_by_role("button", name="Close").bounding_box()
+    assert option is not None
+    assert ends is not None
+    assert ends["width"] < option["width"] / 2
+    assert ends["height"] < option["height"]

@@ -144,7 +144,7 @@ async def test_a_call_is_refused_by_keyboard(site: Site, page: Page) -> None:
     once it is decided."""
     turn, call = await asked(site, page)
     await expect(page.locator("#box")).to_be_focused()
-    for _ in range(3):  # the button for files stands between
+    for _ in range(4):  # the buttons for files and recordings stand between
         await page.keyboard.press("Shift+Tab")
     await expect(page.get_by_role("button", name="Don’t allow")).to_be_focused()
     await page.keyboard.press("Enter")

@@ -231,3 +231,14 @@ async def test_code_can_be_copied(site: Site, page: Page) -> None:
     await press(page, "Copy")
     await expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert await page.evaluate("navigator.clipboard.readText()") == "print(1)\nprint(2)"
+
+
+async def test_what_takes_long_is_said_to_be_tried_still(site: Site, page: Page) -> None:
+    """After eight seconds without news; the next news are the answer's words."""
+    await page.clock.install()
+    turn = await ask(site, page, "Hello")
+    await expect_text(page, STATUS, "Thinking…")
+    await page.clock.fast_forward(9_000)
+    await expect_text(page, STATUS, "Still trying…")
+    await turn.says("Good")
+    await expect_text(page, STATUS, "")

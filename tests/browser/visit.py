@@ -32,9 +32,12 @@ async def visit(browser: Browser, url: str, **profile: Any) -> AsyncIterator[Pag
 
 
 async def say(page: Page, text: str) -> None:
-    """Type a message and press Enter."""
+    """Type a message and press Enter, or touch the button."""
     await page.locator("#box").fill(text)
-    await page.locator("#box").press("Enter")
+    if await page.evaluate("matchMedia('(pointer: coarse)').matches"):
+        await page.locator("#send").tap()
+    else:
+        await page.locator("#box").press("Enter")
 
 
 async def ask(site: Site, page: Page, text: str) -> Turn:

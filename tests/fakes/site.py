@@ -18,7 +18,8 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from bot import texts
-from bot.channels import ButtonCard, Delivery, InboundEvent, Reply, say_buttons
+from bot.app.openings import commands
+from bot.channels import Button, ButtonCard, Delivery, InboundEvent, Reply, say_buttons
 from bot.channels.console.channel import Console, Reads
 from bot.channels.console.inbound import MOST_UPLOAD
 from bot.errors import StoreUnavailable
@@ -54,6 +55,7 @@ from tests.bot.harness import ours
 from tests.fakes.live import LocalLive
 from tests.fakes.stored_files import LocalFiles, LocalUploads
 from tests.waiting import until
+from toolset.tool_map import ToolMap
 
 AT = 1_763_700_000_000
 UNTIL = 1_763_703_600_000  # a question's end
@@ -84,7 +86,20 @@ class Site:
         self.titles: dict[tuple[str, str], str] = {}
         self._arrivals: asyncio.Queue[tuple[str, InboundEvent]] = asyncio.Queue()
         self._seen: set[str] = set()
-        self._info = PageInfo(bot_name, "gemini-flash-latest", demo, "en", bool(token), MOST_UPLOAD)
+        catalogue, none = texts.load(), ToolMap([])
+        self._info = PageInfo(
+            bot_name,
+            "gemini-flash-latest",
+            demo,
+            "en",
+            bool(token),
+            MOST_UPLOAD,
+            {
+                each: tuple(catalogue.table("starter", each).values())[:6]
+                for each in texts.LANGUAGES
+            },
+            commands(none, catalogue),
+        )
         self._token = token
         self._port = 0
 
@@ -282,12 +297,13 @@ class Turn:
         answer = Message(new_id("msg"), "model", (Text(text),), AT)
         self._site.history[self.conversation] += [*self._added, answer]
 
-    async def tells(self, text: str, note: str = "") -> None:
+    async def tells(self, text: str, note: str = "", *ratings: Button) -> None:
         """Deliver the reply; with a note, the turn has failed."""
         results = [result for message in self._added for result in message.results]
         beside = cards_of(results), choices_of(results)
         reply = Reply(text, failure=note, files=self._files)
-        await self._deliver(replace(reply, cards=beside[0], buttons=say_buttons(beside[1])))
+        buttons = (*say_buttons(beside[1]), *ratings)
+        await self._deliver(replace(reply, cards=beside[0], buttons=buttons))
 
     async def refuses(self, text: str) -> None:
         """Tell somebody that their decision does not count."""

@@ -68,7 +68,7 @@ class Console(Channel):
 
     name = "console"
     style = STYLE
-    abilities = Abilities(streams=True, is_prompt=True)
+    abilities = Abilities(streams=True, is_prompt=True, feedback_buttons=True)
 
     def __init__(
         self,
@@ -97,11 +97,14 @@ class Console(Channel):
         message_id: str | None = None,
         locale: str = "",
         time_zone: str = "",
+        replaces: str = "",
     ) -> str:
         """Accept a message, durably; the same message id is accepted once.
 
         Args:
             files: that were uploaded to this conversation.
+            replaces: id of an earlier message, which is taken back with its answer; its files stay
+                where there are no others.
             locale: of the device, like ``time_zone``; a value that cannot be used is left out.
 
         Returns:
@@ -112,6 +115,8 @@ class Console(Channel):
             StoreUnavailable: nothing was stored.
         """
         text = text.replace("\r\n", "\n").strip()
+        if replaces and not files:
+            files = await self._files_of(conversation, replaces)
         if complaint := _complaint(text, files):
             raise BadInput(self.sentence(complaint, locale))
         if message_id is not None and not ID.fullmatch(message_id):
@@ -121,8 +126,17 @@ class Console(Channel):
         for file in files:
             parts.append(replace(file, name=safe_name(file.name)))
         message = _message(message_id or new_id("msg"), sender, tuple(parts))
+        if replaces:
+            back = _message(f"back_{message.id}", sender)
+            await self._accept(conversation, InboundEvent(back, event="unsent", target=replaces))
         await self._accept(conversation, InboundEvent(message))
         return message.id
+
+    async def _files_of(self, conversation: str, message_id: str) -> list[Media]:
+        """The files of a message that the history holds."""
+        messages = await self._reads.history(conversation)
+        asked = [message for message in messages if message.id == message_id]
+        return [part for message in asked for part in message.parts if isinstance(part, Media)]
 
     async def fetch(self, conversation: str, media: Media, take: Take) -> bool:
         try:
@@ -201,6 +215,7 @@ class Console(Channel):
             files=files,
             cards=reply.cards,
             buttons=reply.sayings,
+            ratings=reply.ratings,
         )
         if reply.card is not None:
             event = _card_shown(reply.card)

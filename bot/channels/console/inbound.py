@@ -92,13 +92,14 @@ class PostedFile(Struct):
 
 
 class PostedMessage(Struct):
-    """A message of the page."""
+    """A message of the page, in place of an earlier one where ``replaces`` is the id of one."""
 
     text: str
     files: Annotated[list[PostedFile], Meta(max_length=MOST_ATTACHED)] = []
     id: str | None = None
     locale: str = ""
     time_zone: str = ""
+    replaces: Annotated[str, Meta(pattern=f"^({ID.pattern})?$")] = ""
 
 
 class PostedPress(Struct):
@@ -169,6 +170,7 @@ class ConsoleActions(Protocol):
         message_id: str | None,
         locale: str,
         time_zone: str,
+        replaces: str,
     ) -> str: ...
 
     async def cards(self, conversation: str, messages: Sequence[Message]) -> list[CardShown]: ...
@@ -262,6 +264,7 @@ class Endpoints:
             message_id=message.id,
             locale=locale,
             time_zone=message.time_zone,
+            replaces=message.replaces,
         )
         return _json({"id": message_id}, 202)
 

@@ -3,16 +3,16 @@ to buy."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from bot.errors import StoreUnavailable
-from bot.features.lists.store import PlaceLists, StoredItem
+from bot.features.lists.cards import list_card
+from bot.features.lists.store import PlaceLists
 from bot.pipeline.feature import store_errors_for_model
 from bot.safe_text.glyphs import one_line
-from toolset.shown import MOST_ROWS, Card, Shown
-from toolset.titles import words, words_in
+from toolset.shown import Card, Shown
+from toolset.titles import words
 from toolset.tool import Tool, ToolContext, ToolError
 
 MOST_NAMES = 20  # other lists that a model reads of
@@ -21,7 +21,6 @@ NO_ROOM = (
 )
 NO_WORDS = "invalid parameters: write the list's name and its items in words"
 NOWHERE = "there are no lists here"
-MORE = {"en": "{more} more", "ja": "ほか{more}件"}
 
 
 class AddToList(Tool):
@@ -82,7 +81,7 @@ class ShowList(Tool):
             {"number": item.number, "text": item.text, "done": item.is_ticked} for item in items
         ]
         response = {"items": shown, "other_lists": list(others)[-MOST_NAMES:]}
-        return Shown(response, card=_card(arguments["list"], items, context.locale))
+        return Shown(response, card=list_card(arguments["list"], items, context.locale))
 
 
 class Tick(Tool):
@@ -120,20 +119,8 @@ async def _card_with(
         for item in stored:
             if item.number == number:
                 items = [one for one in stored if one.list_name == item.list_name]
-                return _card(title or item.list_name, items, context.locale)
+                return list_card(title or item.list_name, items, context.locale)
     return None
-
-
-def _card(name: str, items: Sequence[StoredItem], locale: str) -> Card | None:
-    """The list, open items first where it is too long for a card; None for an empty one."""
-    first = sorted(items, key=lambda item: item.is_ticked) if len(items) > MOST_ROWS else items
-    rows = tuple(
-        (str(item.number), f"{'☑' if item.is_ticked else '☐'} {item.text}")
-        for item in first[:MOST_ROWS]
-    )
-    more = len(items) - len(rows)
-    note = words_in(locale, MORE).format(more=more) if more else ""
-    return Card(name, rows, note) if rows else None
 
 
 def _plain(name: str) -> str:

@@ -8,17 +8,19 @@ const OF_OFFICE = ["text/plain", "text/html"]; // words copied from a document c
 
 export class Attachments {
   /** `handlers`: upload(entry), which returns { problem } or { path }; changed(); complain(text). */
-  constructor({ box, attach, picker, attached }, words, most, handlers) {
+  constructor({ box, attach, picker, camera, camera_picker, attached }, words, most, handlers) {
     this.list = attached;
     this.words = words;
     this.mostBytes = most;
     this.handlers = handlers;
     this.entries = []; // { ref, name, mime, size, path, text, file, done }
-    attach.addEventListener("click", () => picker.click());
-    picker.addEventListener("change", () => {
-      this.add([...picker.files]);
-      picker.value = "";
-    });
+    for (const [button, input] of [[attach, picker], [camera, camera_picker]]) {
+      button.addEventListener("click", () => input.click());
+      input.addEventListener("change", () => {
+        this.add([...input.files]);
+        input.value = "";
+      });
+    }
     box.addEventListener("paste", (event) => this.paste(event));
     addEventListener("dragover", (event) => this.drag(event));
     addEventListener("drop", (event) => this.drop(event));

@@ -2,11 +2,14 @@
 
 import { unturned } from "./turning.js";
 
+const BOXES = { open: false, done: true }; // styles of buttons that tick a row
+const BOX = /^[☐☑] /; // which the page draws
+
 /** The parts of a card. */
 export function createCard(make) {
   const card = make("div", "card");
   card.role = "group";
-  card.append(make("p", "ask"), make("p", "rows"), make("p", "choices"), make("p", "hint"), make("p", "choices"));
+  card.append(make("p", "ask"), make("p", "rows"), make("p", "choices"), make("p", "hint"), make("p", "choices closing"));
   return [make("span", "mark"), card];
 }
 
@@ -31,7 +34,7 @@ export function updateCard(element, { title, rows, note, buttons }, make, setTex
   setText(heading, unturned(title));
   setText(list, rows.filter(([label]) => !named.has(label)).map(inWords).join("\n"));
   setText(hint, note);
-  const toPress = ({ label, action, value }) => ({ text: inWords([label, values.get(label)]), action, value });
+  const toPress = ({ label, action, value, style }) => ({ text: inWords([label, values.get(label)]), action, value, name: style });
   fill(choices, buttons.filter((button) => !button.closes).map(toPress), make, setText);
   fill(closing, buttons.filter((button) => button.closes).map(toPress), make, setText);
 }
@@ -81,7 +84,11 @@ function fill(parent, buttons, make, setText) {
     const button = parent.children[index];
     Object.assign(button.dataset, { action, value });
     button.className = name;
-    setText(button, text);
+    if (name in BOXES) {
+      button.role = "checkbox";
+      button.ariaChecked = String(BOXES[name]);
+    }
+    setText(button, name in BOXES ? text.replace(BOX, "") : text);
   });
 }
 

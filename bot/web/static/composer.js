@@ -3,8 +3,14 @@
 const DRAFT = "kaiwa.draft";
 
 export class Composer {
-  /** `handlers`: send(text, files), edited(), stop(), wait(). */
-  constructor({ composer, box, send, stop }, attachments, handlers) {
+  /** `handlers`: send(text, files, replaces), edited(), stop(), wait(), editLast(). */
+  constructor({ composer, box, send, stop, editing, end_edit }, attachments, commands, handlers) {
+    this.commands = commands;
+    this.isTouched = matchMedia("(pointer: coarse)").matches; // Enter begins a line there: a keyboard of glass has no Shift + Enter
+    if (this.isTouched) box.enterKeyHint = "enter";
+    this.editing = editing;
+    this.replaces = ""; // id of the message that is being edited
+    end_edit.addEventListener("click", () => this.endEdit());
     this.attachments = attachments;
     this.box = box;
     this.button = send;
@@ -23,6 +29,25 @@ export class Composer {
 
   focus() {
     this.box.focus();
+  }
+
+  /** Take up a message again, to be sent in place of what it was. */
+  edit({ id, text }) {
+    if (!this.replaces) this.draft = this.box.value;
+    this.replaces = id;
+    this.editing.hidden = false;
+    this.box.value = text;
+    this.fit();
+    this.focus();
+  }
+
+  endEdit() {
+    if (!this.replaces) return;
+    this.replaces = "";
+    this.editing.hidden = true;
+    this.box.value = this.draft;
+    this.fit();
+    this.focus();
   }
 
   /** Put words and files back that could not be sent, before whatever has been added since. */
@@ -70,22 +95,33 @@ export class Composer {
       this.handlers.wait();
       return;
     }
-    this.box.value = "";
+    const { replaces } = this;
+    if (replaces) this.endEdit();
+    else this.box.value = "";
     this.edited();
-    this.handlers.send(text, this.attachments.take());
+    this.handlers.send(text, this.attachments.take(), replaces);
   }
 
   key(event) {
+    if (this.commands.key(event)) return;
     // Enter also ends the composition of kana, and Escape gives it up; Safari reports these as key 229 afterwards.
     const composing = event.isComposing || event.keyCode === 229;
-    if (event.key === "Escape" && !composing) this.stop();
-    if (event.key !== "Enter" || event.shiftKey || composing) return;
+    if (event.key === "ArrowUp" && !this.box.value && !composing) {
+      event.preventDefault();
+      this.handlers.editLast();
+    }
+    if (event.key === "Escape" && !composing) {
+      if (this.replaces) this.endEdit();
+      else this.stop();
+    }
+    if (event.key !== "Enter" || event.shiftKey || composing || this.isTouched) return;
     event.preventDefault();
     this.submit();
   }
 
   edited() {
     this.fit();
+    this.commands.update();
     this.handlers.edited();
   }
 

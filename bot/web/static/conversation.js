@@ -16,12 +16,26 @@ export class Conversation {
     this.durations = new Map(); // tool call id → ms
     // { id, text, files, at, accepted, dismissed, answered }; what was answered is in the history, or nowhere
     this.sent = readSent(id).filter((message) => !message.answered);
+    this.taken = new Set(); // ids of messages that others replace: neither they nor their answers are shown
+    this.ratings = new Map(); // value of a rating's buttons → the action that was pressed
     this.cards = new Map(); // key → { key, title, rows, note, buttons, until, call_id }; of one that waits { pressed, over, outcome } too
   }
 
   send(message) {
     this.sent.push(message);
     this.storeSent();
+  }
+
+  /** Another message takes the place of this one, which is answered no more. */
+  takeBack(id) {
+    this.taken.add(id);
+    this.unsend(id);
+    this.turns = this.turns.filter((turn) => !turn.over || turn.users.some((user) => !this.taken.has(user)));
+  }
+
+  /** The other message did not arrive. */
+  putBack(id) {
+    this.taken.delete(id);
   }
 
   accepted(id) {
@@ -99,7 +113,7 @@ export class Conversation {
         finishCall(turn ?? this.startHalfway(), event);
         break;
       case "card":
-        this.show(event);
+        this.show({ ...event, title: this.cards.get(event.key)?.title ?? event.title }); // a list's own name has no capitals
         break;
       case "card_closed":
         this.settle(event);
@@ -136,6 +150,11 @@ export class Conversation {
     return this.sent.filter((message) => !taken.has(message.id));
   }
 
+  /** The last message of the user. */
+  get lastSaid() {
+    return this.items.findLast((item) => item.kind === "user");
+  }
+
   /** Those that will be answered. */
   get pending() {
     return this.waiting.filter((message) => !message.dismissed);
@@ -148,12 +167,15 @@ export class Conversation {
 
   /** Everything to show, in order, each with a key that stays when a live turn becomes history. */
   get items() {
-    const items = [...this.historyItems(), ...this.turns.flatMap((turn) => this.turnItems(turn))];
+    const items = withLists([...this.historyItems(), ...this.turns.flatMap((turn) => this.turnItems(turn))], this.cards);
     items.push(...this.waiting.map((message) => ({ kind: "user", ...message })));
     const shown = new Set(items.map((item) => item.card));
     const others = [...this.cards.values()].filter((card) => !card.until && !shown.has(card));
     items.push(...others.map((card) => ({ kind: "buttons", card })));
     for (const item of items.slice(0, -1)) delete item.buttons; // nobody answers an earlier question
+    const last = items.findLast((item) => item.kind !== "buttons");
+    if (last?.whole && this.activity === "idle") last.again = true;
+    for (const item of items) item.rated = this.ratings.get(item.ratings?.[0]?.value);
     const { question } = this;
     if (question && !shown.has(question)) items.push({ kind: "question", card: question }); // the turn was not seen, as after a reload
     return keyed(items);
@@ -196,8 +218,8 @@ export class Conversation {
     const { users } = turn ?? { users: this.pending.map((message) => message.id) };
     for (const message of this.sent) message.answered ||= users.includes(message.id);
     this.storeSent();
-    const { files = [], cards = [], buttons = [] } = beside;
-    const ending = { text, failed: Boolean(failed), note: note ?? "", files, cards, buttons };
+    const { files = [], cards = [], buttons = [], ratings = [] } = beside;
+    const ending = { text, failed: Boolean(failed), note: note ?? "", files, cards, buttons, ratings };
     if (users.length) this.endings.set(users.at(-1), ending);
     if (turn) Object.assign(turn, { over: true, reply: ending });
     else if (users.length) this.turns.push({ id, users, segments: [], gap: true, over: true, reply: ending });
@@ -206,21 +228,25 @@ export class Conversation {
   historyItems() {
     const items = [];
     let ending;
+    let isTaken = false;
     this.history.forEach((entry, index) => {
       if (entry.role === "user") {
+        isTaken = this.taken.has(entry.id);
+        if (isTaken) return;
         items.push({ kind: "user", id: entry.id, text: entry.text, files: entry.files, at: entry.at });
         ending = this.endings.get(entry.id);
         return;
       }
       if (entry.role === "scheduled") {
-        ending = undefined;
+        [ending, isTaken] = [undefined, false];
         return;
       }
+      if (isTaken) return;
       const last = this.history[index + 1]?.role !== "model";
       const text = last && ending ? ending.text : entry.text;
       const { files, cards, buttons } = entry;
       const beside = { files, cards, buttons, ...(last && ending ? endingOf(ending) : {}) };
-      if (text) items.push({ kind: "answer", text, ...beside });
+      if (text) items.push({ kind: "answer", text, whole: true, ...beside });
       for (const call of entry.calls) items.push(...this.callItems({ ...call, ms: this.durations.get(call.id) }));
     });
     return items;
@@ -231,7 +257,7 @@ export class Conversation {
     const items = users.map((message) => ({ kind: "user", ...message }));
     const segments = turn.over ? withoutTail(turn.segments) : turn.segments;
     for (const { call, text } of segments) items.push(...(call ? this.callItems(call) : [{ kind: "answer", text }]));
-    if (turn.over) items.push({ kind: "answer", text: turn.reply.text, ...endingOf(turn.reply) });
+    if (turn.over) items.push({ kind: "answer", text: turn.reply.text, whole: true, ...endingOf(turn.reply) });
     return items;
   }
 
@@ -271,7 +297,21 @@ function readSent(id) {
   }
 }
 
-const endingOf = ({ failed, note, files, cards, buttons }) => ({ failed, note, files, cards, buttons });
+const endingOf = ({ failed, note, files, cards, buttons, ratings }) => ({ failed, note, files, cards, buttons, ratings });
+
+/** Cards of answers that have buttons by now stand, as they are, below the last answer that shows them. */
+function withLists(items, cards) {
+  const shown = new Set();
+  const backwards = items.toReversed().flatMap((item) => {
+    const keys = (item.cards ?? []).map((card) => card.key).filter((key) => cards.has(key));
+    if (!keys.length) return [item];
+    const newest = [...new Set(keys)].filter((key) => !shown.has(key));
+    for (const key of newest) shown.add(key);
+    const without = { ...item, cards: item.cards.filter((card) => !keys.includes(card.key)) };
+    return [...newest.map((key) => ({ kind: "buttons", card: cards.get(key) })), without];
+  });
+  return backwards.toReversed();
+}
 
 function keyed(items) {
   let anchor = "";

@@ -2,16 +2,19 @@
 // What differs from CommonMark, and why, stands in bot/channels/markdown.py, which reads the same.
 
 import MarkdownIt from "./markdown-it.js";
+import { showMath, mathBlock, mathInline } from "./math.js";
+import { paint } from "./paint.js";
 import { unturned } from "./turning.js";
 
 const DEEPEST = 40; // levels of quotes and lists within each other; a list takes two
 const MOST_MARKS = 6; // emphasis within emphasis
-const BLOCKS = ["table", "fence", "blockquote", "hr", "list", "heading", "paragraph"];
-const INLINE = ["text", "newline", "escape", "backticks", "strikethrough", "emphasis", "link", "image", "autolink"];
+const BLOCKS = ["table", "math", "fence", "blockquote", "hr", "list", "heading", "paragraph"];
+const INLINE = ["text", "newline", "math", "escape", "backticks", "strikethrough", "emphasis", "link", "image", "autolink"];
 const PAIRS = ["balance_pairs", "strikethrough", "emphasis", "fragments_join"];
 const ADDRESS = /^(?:[a-z][a-z0-9+.-]{0,30}:\/\/|www\.|mailto:|tel:)/i;
-const STOP = /[\n!<*_~`[\]\\]|(?<![a-z])https?:\/\//gi; // where another rule than that of text may match
+const STOP = /[\n!<*_~`[\]\\$]|(?<![a-z])https?:\/\//gi; // where another rule than that of text may match
 const BARE = /https?:\/\/[\w.~:/?#[\]@!$&'()*+,;=%-]{1,2000}/iy;
+const TASK = /^\[([ xX])\] /;
 const TAGS = { s: "del" };
 const ALIGNED = { "text-align:center": "center", "text-align:right": "end" };
 
@@ -19,6 +22,8 @@ const parser = new MarkdownIt("zero", { maxNesting: DEEPEST });
 parser.validateLink = (address) => ADDRESS.test(address);
 parser.normalizeLink = (address) => address;
 parser.normalizeLinkText = (address) => address; // decoded it could look like another one
+parser.block.ruler.before("fence", "math", mathBlock, { alt: ["paragraph"] });
+parser.inline.ruler.before("escape", "math", mathInline);
 parser.block.ruler.enableOnly(BLOCKS);
 const [readTable] = parser.block.ruler.getRules("");
 parser.block.ruler.at("table", table, { alt: ["paragraph"] });
@@ -130,6 +135,7 @@ function toElement(tokens, decorateCode) {
     const parent = parents.at(-1);
     if (token.type === "inline") appendInline(parent, token.children);
     else if (token.type === "fence") parent.append(codeElement(token, decorateCode));
+    else if (token.type === "math") parent.append(showMath("div", token));
     else if (token.nesting === 1) parents.push(token.hidden ? parent : opened(token, parent));
     else if (token.nesting === -1) parents.pop();
     else parent.append(document.createElement(token.tag));
@@ -155,22 +161,41 @@ function codeElement({ info, content }, decorateCode) {
   const pre = figure.appendChild(document.createElement("pre"));
   pre.tabIndex = 0; // scrolled by keyboard
   const text = content.replace(/\n$/, "");
-  pre.appendChild(document.createElement("code")).textContent = text;
-  decorateCode(figure, info.trim().split(/\s/)[0], text);
+  const code = pre.appendChild(document.createElement("code"));
+  code.textContent = text;
+  const [language] = info.trim().split(/\s/);
+  paint(code, language, text);
+  decorateCode(figure, language, text);
   return figure;
 }
 
 function appendInline(block, tokens) {
-  const parents = [block];
+  const parents = [taskIn(block, tokens) ?? block];
   for (const token of tokens) {
     const parent = parents.at(-1);
     if (token.type === "link_open") parents.push(anchor(token.attrGet("href"), parent));
+    else if (token.type === "math") parent.append(showMath("span", token));
     else if (token.type === "image") anchor(token.attrGet("src"), parent).append(token.content || token.attrGet("src"));
     else if (token.nesting === 1) parents.push(parents.length > MOST_MARKS ? parent : emphasis(token, parent));
     else if (token.nesting === -1) named(parents.pop());
     else if (token.tag === "code") parent.appendChild(document.createElement("code")).textContent = token.content;
     else parent.append(token.tag === "br" ? document.createElement("br") : token.content);
   }
+}
+
+/** What holds the words of an item of a task list, behind its box; null for other words. */
+function taskIn(block, tokens) {
+  const [first] = tokens;
+  const [mark, done] = TASK.exec(first?.type === "text" ? first.content : "") ?? [];
+  const item = block.tagName === "P" ? block.parentElement : block;
+  if (!mark || item?.tagName !== "LI" || item.querySelector("label")) return null;
+  first.content = first.content.slice(mark.length);
+  item.className = "task";
+  const label = block.appendChild(document.createElement("label"));
+  const box = label.appendChild(document.createElement("input"));
+  box.type = "checkbox";
+  box.defaultChecked = done !== " ";
+  return label;
 }
 
 function emphasis(token, parent) {

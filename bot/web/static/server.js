@@ -23,10 +23,10 @@ export class Server {
   }
 
   /** Returns what went wrong, in words; nothing where the message was accepted. */
-  async send(conversation, { id, text, files = [] }) {
+  async send(conversation, { id, text, files = [], replaces = "" }) {
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const sent = files.map(({ ref, name, mime, size }) => ({ ref, name, mime, size }));
-    const message = { id, text, files: sent, locale: this.words.locale, time_zone: zone };
+    const sent = files.filter((file) => file.ref).map(({ ref, name, mime, size }) => ({ ref, name, mime, size }));
+    const message = { id, text, files: sent, replaces, locale: this.words.locale, time_zone: zone };
     const response = await this.post(`/console/${conversation}/messages`, message);
     return response?.ok ? "" : this.problem(response);
   }

@@ -38,6 +38,11 @@ export class Stream {
     };
   }
 
+  /** Whether nothing is heard, as nobody looks. */
+  get rests() {
+    return document.hidden && !this.source;
+  }
+
   close() {
     clearTimeout(this.retry);
     this.source?.close();

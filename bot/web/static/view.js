@@ -1,5 +1,6 @@
 // The thread on the screen: one element per item, made once and then only changed.
 
+import { showActions } from "./actions.js";
 import { showButtons, showCards } from "./card.js";
 import { renderMarkdown } from "./markdown.js";
 import { createCard, createWaiting, updateCard, updateWaiting } from "./buttons.js";
@@ -37,6 +38,7 @@ export class View {
   create({ kind, key }) {
     const element = document.createElement("li");
     element.className = kind;
+    element.dataset.key = key;
     element.append(...create[kind]());
     this.elements.set(key, element);
     return element;
@@ -50,6 +52,7 @@ const create = {
     make("span", "mark"),
     ...["markdown", "cards", "files", "choices"].map((part) => make("div", part)),
     make("p", "note"),
+    make("div", "actions"),
   ],
   tool: () => [make("span", "node"), toolDetails()],
   question: () => createWaiting(make),
@@ -70,7 +73,7 @@ const update = {
   },
 
   answer(element, item, words) {
-    const [, body, cards, files, choices, note] = element.children;
+    const [, body, cards, files, choices, note, actions] = element.children;
     renderMarkdown(body, item.text, (figure, language, text) => addCopy(figure, language, text, words));
     setLanguage(body, item.text);
     showCards(cards, item.cards ?? [], make);
@@ -79,6 +82,7 @@ const update = {
     element.classList.toggle("failed", Boolean(item.failed));
     note.hidden = !item.note;
     setText(note, item.note ? words.say("note", { note: unturned(item.note) }) : "");
+    showActions(actions, item, words, make);
   },
 
   tool(element, { call }, words) {

@@ -51,6 +51,13 @@ export class Words {
     return new Date(at).toLocaleTimeString(this.locale, { hour: "numeric", minute: "2-digit" });
   }
 
+  /** A time of today, else a day. */
+  moment(at) {
+    const date = new Date(at);
+    if (date.toDateString() === new Date().toDateString()) return this.time(at);
+    return date.toLocaleDateString(this.locale, { dateStyle: "medium" });
+  }
+
   duration(ms) {
     const [value, unit] = ms < 1000 ? [ms, "ms"] : [ms / 1000, "s"];
     return `${value.toLocaleString(this.locale, { maximumFractionDigits: 1 })} ${unit}`;

@@ -20,8 +20,24 @@ STATIC = files("bot.web") / "static"
 # markdown-it 15.0.3, dist/browser/markdown-it.esm.min.mjs
 LIBRARY = "markdown-it.js"
 LIBRARY_SHA256 = "d5432491790141da046b1197353705db03264f40b5727f3b4b591f5aba193e30"
+# What else others have made: the file's digest, and how its licence begins. The last line of
+# temml.js is ours: it exports the library.
+OTHERS = {
+    # @highlightjs/cdn-assets 11.12.0, es/highlight.min.js
+    "highlight": (
+        "1ed8fc5256b738b8875b74e4d3f0754f60d6411fb034d618dfbc4e6e6c9999d7",
+        "BSD 3-Clause License",
+    ),
+    # temml 0.13.5, dist/temml.min.js
+    "temml": (
+        "21f185ac9b825d80b654d300404fb27f0fa9bd0f95657a811072570cdbc34414",
+        "The MIT License (MIT)",
+    ),
+}
 SCRIPTS = sorted(
-    file.name for file in STATIC.iterdir() if file.name.endswith(".js") and file.name != LIBRARY
+    file.name
+    for file in STATIC.iterdir()
+    if file.name.endswith(".js") and file.name not in {LIBRARY, *(f"{name}.js" for name in OTHERS)}
 )
 
 
@@ -54,6 +70,8 @@ async def test_the_page_is_told_about_the_bot(client: httpx.AsyncClient) -> None
         "language": "ja",
         "signs_out": False,
         "most_file_bytes": 0,
+        "starters": {},
+        "commands": [],
     }
 
 
@@ -113,6 +131,9 @@ def test_every_word_the_page_uses_is_in_the_catalogue() -> None:
     used = set(re.findall(r'(?:\bsay\(|data-(?:text|label|placeholder)=)"(\w+)"', source))
     used |= set(re.findall(r"words\.other\]\.(\w+)", source))
     used |= {"noscript", "tool_failed", "tool_rejected"}  # by page.py, and by a state's name
+    used |= {"still_trying", "thinking"}  # by how long it takes
+    used |= {"rename_conversation", "delete_conversation"}  # by what is done
+    used |= {"record", "record_stop"}  # by what the button does
     used |= set(re.findall(r'"(no_result|tool_running|file_too_large|too_many_files)"', source))
     assert used == set(texts.load().table("page", "en"))
 
@@ -128,6 +149,7 @@ def test_every_word_the_page_uses_is_in_the_catalogue() -> None:
         "thread.css",
         "question.css",
         "letters.css",
+        "drawer.css",
         "signin.css",
     ],
 )
@@ -157,3 +179,14 @@ def test_the_library_is_as_it_was_published() -> None:
     bundled = set(re.findall(r"node_modules/([^/]+)/", (STATIC / LIBRARY).read_text("utf-8")))
     assert bundled == {"entities", "mdurl"}
     assert all(f"The library holds parts of {name}:" in licence for name in bundled)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_libraries_are_as_they_were_published(name: str) -> None:
+    """They come when they are needed, and hand over tokens or nodes: no HTML of theirs is read."""
+    digest, licence = OTHERS[name]
+    assert hashlib.sha256((STATIC / f"{name}.js").read_bytes()).hexdigest() == digest
+    assert (STATIC / f"{name}.LICENSE").read_text("utf-8").startswith(licence)
+    importing = re.compile(rf'(.?)import\("\./{name}\.js"\)|from "\./{name}\.js"')
+    found = [importing.findall((STATIC / script).read_text("utf-8")) for script in SCRIPTS]
+    assert [one for one in found if one] == [[" "]]

@@ -210,3 +210,11 @@ async def test_a_press_is_accepted(rig: Rig) -> None:
         Author("conversation"),
     )
     assert vote.message.id != stop.message.id
+
+
+async def test_what_is_said_anew_takes_the_earlier_message_back(rig: Rig) -> None:
+    """First, and under an id that is the same at a second try."""
+    await rig.console.say(HERE, "Tokyo?", message_id="message_2", replaces="message_1")
+    back, said = (arrival for _, arrival in rig.accepted)
+    assert (back.event, back.target, back.message.id) == ("unsent", "message_1", "back_message_2")
+    assert (said.event, said.message.text) == ("message", "Tokyo?")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.errors import StoreUnavailable
+from bot.features.lists.cards import key_of
 from bot.features.lists.store import LIST_ITEMS, PlaceLists, StoredItem
 from bot.features.lists.tools import MOST_NAMES, AddToList, ShowList, Tick
 from bot.store import Store
@@ -16,7 +17,8 @@ from tests.toolset.contexts import context
 from toolset.shown import Card
 from toolset.tool import ToolOutcome, ValidatedTool, read_schemas
 
-SHOPPING = Card("Shopping", (("1", "☐ milk"), ("2", "☐ eggs")))
+KEY = key_of("shopping")
+SHOPPING = Card("Shopping", (("1", "☐ milk"), ("2", "☐ eggs")), key=KEY)
 Lists = dict[type[Any], PlaceLists]
 
 
@@ -81,7 +83,7 @@ async def test_items_are_ticked_or_opened(lists: Lists) -> None:
     """Ticked where nothing else is said; numbers that nobody knows are an error."""
     await call(AddToList, lists, list="Shopping", items=["milk"])
     for given, mark in ({}, "☑"), ({"done": False}, "☐"):
-        card = Card("shopping", (("1", f"{mark} milk"),))
+        card = Card("shopping", (("1", f"{mark} milk"),), key=KEY)
         outcome = await call(Tick, lists, numbers=[1, 2], **given)
         assert outcome == ToolOutcome({"ticked": [1]}, card=card)
     unknown = await call(Tick, lists, numbers=[3])
