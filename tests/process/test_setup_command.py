@@ -242,10 +242,14 @@ def test_slack_is_set_up_by_a_socket(opened: Open, tmp_path: Path, slack: SlackF
 
 
 def test_slack_is_set_up_by_http(opened: Open, tmp_path: Path, slack: SlackFake) -> None:
-    """The manifest has the address; a request with another secret is said to be so."""
+    """The manifest has the address, which is asked for again where nobody answers; a request with
+    another secret is said to be so."""
     terminal = opened("slack", SLACK_BOT_TOKEN=BOT_TOKEN)
     answer(terminal, "SLACK_APP_TOKEN or SLACK_SIGNING_SECRET", SIGNING_SECRET)
     answer(terminal, "PUBLIC_URL", PUBLIC)
+    terminal.see("Enter takes it")
+    assert "PUBLIC_URL" not in env_of(tmp_path)
+    answer(terminal, "PUBLIC_URL", "")
     terminal.see("waiting")
     address = address_in(terminal)
     slack.add_message(slack_events.DIRECT, "1.000001", "hello")
