@@ -53,6 +53,7 @@ class LineFake:
         people: profiles by user id; with none, nobody's can be seen.
         slow_s: from a call's being obeyed to its answer.
         webhook: the endpoint, if one is set.
+        uses_webhook: whether an endpoint that is set is used: a switch of the console.
         webhook_test: what LINE's own test comes to.
     """
 
@@ -69,6 +70,7 @@ class LineFake:
     members: dict[str, int] = field(default_factory=dict)
     people: dict[str, JSON] = field(default_factory=lambda: {USER: PERSON})
     webhook: JSON | None = None
+    uses_webhook: bool = True
     webhook_test: JSON = field(
         default_factory=lambda: {
             "success": True,
@@ -306,7 +308,7 @@ class LineFake:
     def _set_endpoint(self, asked: Request) -> Answer:
         self.webhook = {
             "endpoint": line_rules.check("set", asked.raw)["endpoint"],
-            "active": True,
+            "active": self.uses_webhook,
         }
         return {}
 

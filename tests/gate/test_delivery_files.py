@@ -131,8 +131,8 @@ def test_heroku_asks_for_settings_that_exist() -> None:
 
 def test_the_button_asks_for_what_the_commands_for_heroku_set() -> None:
     """Both ways lead to a bot that knows its language, its day and its page, and keeps its data."""
-    _, _, after = text("README.md").partition("\nOn Heroku")
-    part, _, _ = after.partition("\nOn a server of your own")
+    _, _, after = text("docs/hosting.md").partition("\n## Heroku\n")
+    part, _, _ = after.partition("\n## ")
     named = set(re.findall(r"\b([A-Z]+(?:_[A-Z]+)*)=", part))
     assert (
         {"CONSOLE_TOKEN", "LANGUAGE", "PUBLIC_URL", "TIMEZONE"} <= named <= app_json()["env"].keys()
@@ -140,6 +140,10 @@ def test_the_button_asks_for_what_the_commands_for_heroku_set() -> None:
     assert f"--addons {app_json()['addons'][0]['plan']}" in part
     assert "heroku run kaiwa doctor --fix --url https://" in part
     assert "](https://heroku.com/deploy)" in part
+    _, _, after = text("README.md").partition("\n## Heroku\n")
+    (first,) = re.findall(r"```sh\n(.*?)```", after.partition("\n## ")[0], re.DOTALL)
+    assert first in part
+    assert first.count("\n") == 2
 
 
 @pytest.mark.parametrize(
@@ -161,8 +165,8 @@ def test_ci_runs_the_gate() -> None:
 
 def test_the_set_up_of_line_and_slack_is_in_an_order_that_works() -> None:
     """LINE's account comes first, and Kaiwa runs before either platform sends it a request."""
-    readme = text("README.md")
-    line, slack = readme.split("\n## In LINE\n")[1].split("\n## In Slack\n")
+    _, _, line = text("docs/line.md").partition("\n## By hand\n")
+    _, _, slack = text("docs/slack.md").partition("\n## By hand\n")
     steps = (
         "manager.line.biz",
         "developers.line.biz/console",
@@ -172,6 +176,6 @@ def test_the_set_up_of_line_and_slack_is_in_an_order_that_works() -> None:
     )
     places = [line.index(step) for step in steps]
     assert places == sorted(places)
-    http = slack[slack.index("**HTTP**") :]
+    http = slack[slack.index("**HTTP:**") :]
     places = [http.index(step) for step in ("tunnel", "`make run`", "slack_manifest.yaml")]
     assert places == sorted(places)

@@ -1,79 +1,48 @@
-"""The README's tool is a real one: written down as it stands there, it works."""
+"""The README is short, and its tool is a real one: written down as it stands there, it works."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
-import shutil
+import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import pytest
+from tests.project import ROOT
 
-ROOT = Path(__file__).parents[2]
-FILE = re.compile(
-    r"`((?:toolset|schemas)/[\w/]+\.(?:py|json))`.*?\n```(?:python|json)\n(.*?)```", re.S
-)
-
-
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
-    """A copy of the code with the README's files added."""
-    for folder in ("bot", "toolset", "schemas"):
-        shutil.copytree(
-            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    files = FILE.findall((ROOT / "README.md").read_text("utf-8"))
-    assert [name for name, _ in files] == [
-        "toolset/dice.py",
-        "schemas/roll_dice/parameters.json",
-        "schemas/roll_dice/response.json",
-    ]
-    for name, text in files:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text, "utf-8")
-    return tmp_path
+README = (ROOT / "README.md").read_text("utf-8")
+MOST_WORDS = 1_300
+MOST_BYTES = 120_000  # of its picture
+TOOL = re.compile(r"`(my_tools/\w+\.py)`:\n\n```python\n(.*?)```\n.*?```sh\n(.*?)```", re.DOTALL)
 
 
-# One process makes all calls: its start is what takes long.
-CALLING = """
-import io, json, sys
-from contextlib import redirect_stdout
-from bot.cli.main import main
-for arguments in sys.argv[1:]:
-    sys.argv = ["kaiwa", "tools", "call", "roll_dice", arguments]
-    printed, code = io.StringIO(), None
-    with redirect_stdout(printed):
-        try:
-            main()
-        except SystemExit as ended:
-            code = ended.code
-    print(json.dumps([code, json.loads(printed.getvalue())]))
-"""
+def test_it_can_be_read_in_a_few_minutes() -> None:
+    """Words as wc counts them; the picture is there, and small."""
+    assert len(README.split()) <= MOST_WORDS
+    pictures = re.findall(r"!\[[^\]]*\]\((docs/images/[^)]+)\)", README)
+    assert pictures == ["docs/images/page.png"]
+    assert (ROOT / pictures[0]).stat().st_size <= MOST_BYTES
 
 
-def call(checkout: Path, *arguments: str) -> list[tuple[int, dict[str, Any]]]:
-    """Exit code and result of each call by the copy's command line."""
+def test_its_tool_works_as_printed(tmp_path: Path) -> None:
+    """Twelve lines in a file, and the command below them."""
+    ((name, code, commands),) = TOOL.findall(README)
+    assert len(code.splitlines()) == 12
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text(code, "utf-8")
+    setting, program, *arguments = shlex.split(commands.splitlines()[0])
+    assert program == ".venv/bin/kaiwa"
+    variable, _, folder = setting.partition("=")
     called = subprocess.run(
-        [sys.executable, "-c", CALLING, *arguments],
-        cwd=checkout,
-        env={"PATH": "/usr/bin:/bin", "DICE_MOST": "3"},
+        [sys.executable, "-c", "from bot.cli.main import main; main()", *arguments],
+        cwd=tmp_path,
+        env={"PATH": os.defpath, "PYTHONPATH": str(ROOT), variable: folder},
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert called.returncode == 0, called.stderr
-    return [tuple(json.loads(line)) for line in called.stdout.splitlines()]
-
-
-def test_the_readmes_tool_can_be_called(checkout: Path) -> None:
-    """The command the README shows gives two dice; DICE_MOST reaches the tool's Config, and a
-    ToolError comes back as a result; what the schema does not allow never reaches the tool."""
-    rolled, too_many, none = call(checkout, '{"count": 2}', '{"count": 4}', '{"count": 0}')
-    assert rolled[0] == 0
-    assert len(rolled[1]["rolls"]) == 2
-    assert set(rolled[1]["rolls"]) <= set(range(1, 7))
-    assert too_many == (1, {"error": "at most 3 dice at once"})
-    assert none[1]["error"].startswith("invalid parameters: count: ")
+    rolled = json.loads(called.stdout)["result"]
+    assert len(rolled) == 2
+    assert set(rolled) <= set(range(1, 7))

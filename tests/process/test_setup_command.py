@@ -165,6 +165,23 @@ def test_wrong_values_of_line_are_said_at_once(
     assert "is no public address  write https://host" in terminal.text
 
 
+def test_a_webhook_that_is_not_in_use_is_waited_for(
+    opened: Open, tmp_path: Path, line: LineFake
+) -> None:
+    """A new channel's switch: it is on the page that was printed, and Enter tries again."""
+    line.uses_webhook = False
+    terminal = opened("line", LINE_CHANNEL_ACCESS_TOKEN=line_events.TOKEN)
+    answer(terminal, SECRET, line_events.SECRET)
+    answer(terminal, "PUBLIC_URL", PUBLIC)
+    terminal.see("switch on “Use webhook” in LINE's console")
+    assert "give the address below, switch them on, and press Enter" in terminal.text
+    assert "PUBLIC_URL" not in env_of(tmp_path)
+    line.uses_webhook = True
+    answer(terminal, "PUBLIC_URL", "")
+    terminal.see("waiting")
+    assert f"PUBLIC_URL={PUBLIC}\n" in env_of(tmp_path)
+
+
 @pytest.mark.parametrize("key", [CTRL_C, CTRL_D])
 def test_an_interrupted_set_up_leaves_the_file_as_it_was(
     opened: Open, tmp_path: Path, key: str
@@ -225,10 +242,14 @@ def test_slack_is_set_up_by_a_socket(opened: Open, tmp_path: Path, slack: SlackF
 
 
 def test_slack_is_set_up_by_http(opened: Open, tmp_path: Path, slack: SlackFake) -> None:
-    """The manifest has the address; a request with another secret is said to be so."""
+    """The manifest has the address, which is asked for again where nobody answers; a request with
+    another secret is said to be so."""
     terminal = opened("slack", SLACK_BOT_TOKEN=BOT_TOKEN)
     answer(terminal, "SLACK_APP_TOKEN or SLACK_SIGNING_SECRET", SIGNING_SECRET)
     answer(terminal, "PUBLIC_URL", PUBLIC)
+    terminal.see("Enter takes it")
+    assert "PUBLIC_URL" not in env_of(tmp_path)
+    answer(terminal, "PUBLIC_URL", "")
     terminal.see("waiting")
     address = address_in(terminal)
     slack.add_message(slack_events.DIRECT, "1.000001", "hello")

@@ -29,7 +29,8 @@ NO_CHANNEL = (
 SWITCHES = (
     "Open {page}\n"
     "- on: Use webhook, Webhook redelivery and, for groups, Allow bot to join group chats\n"
-    "- off: Auto-reply messages, Greeting messages"
+    "- off: Auto-reply messages, Greeting messages\n"
+    "Where the first two are missing: give the address below, switch them on, and press Enter."
 )
 
 

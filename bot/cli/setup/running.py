@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import subprocess
@@ -23,6 +24,8 @@ COMMAND = (sys.executable, "-P", "-c", "from bot.cli.main import main; main()", 
 VARIABLES = {"KAIWA_PROCESSES": "1", "LOG_LEVEL": "INFO"}
 ADDRESS = re.compile(r"answers at (http://\S+)/ ")
 PATIENCE_S = 600.0
+# A signal that comes just before a wait begins, or in another thread, does not end the wait.
+LOOK_S = 0.5
 STOP_S = 30.0
 HELLO = "hello"
 
@@ -48,7 +51,7 @@ class RunningKaiwa:
 
     def wait_for_address(self) -> bool:
         """Wait until it serves; false if it has ended, and has said why."""
-        while (line := self._lines.get()) is not None:
+        while (line := self._next_line()) is not None:
             if match := ADDRESS.search(line):
                 self.address = match[1]
                 return True
@@ -67,7 +70,7 @@ class RunningKaiwa:
         asked, known = "", set[str]()
         while True:
             try:
-                line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+                line = self._next_line(deadline)
             except Empty:
                 fix = "do what is listed above, and run it again"
                 return self._fail(HELLO, f"nothing came in {patience_s:g} s", fix)
@@ -86,6 +89,20 @@ class RunningKaiwa:
             elif (trouble := _trouble_of(event)) and trouble.detail not in known:
                 known.add(trouble.detail)
                 print_report([trouble])
+
+    def _next_line(self, deadline: float = math.inf) -> str | None:
+        """What it prints next; nothing after its end.
+
+        Raises:
+            Empty: the deadline has passed.
+        """
+        while True:
+            left = max(0.0, deadline - time.monotonic())
+            try:
+                return self._lines.get(timeout=min(left, LOOK_S))
+            except Empty:
+                if left <= LOOK_S:
+                    raise
 
     def _fail(self, name: str, detail: str, fix: str = "kaiwa doctor says more") -> bool:
         print_report([CheckResult("failure", name, detail, fix)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pydantic import SecretStr
 
@@ -10,11 +11,11 @@ from bot.channels.slack.config import SECRETS, Config, variable_of
 from bot.channels.slack.doctor import check_app_token, check_bot_token
 from bot.channels.slack.manifest import manifest
 from bot.checks import CheckResult
-from bot.cli.setup.address import ask_address
+from bot.cli.setup.address import VARIABLE, ask_address
 from bot.cli.setup.answers import Answers, GivenUp, Question, say
 from bot.cli.setup.running import running
 from bot.ops.doctor import check_address
-from bot.settings import NO_SECRET, Settings, tool_config
+from bot.settings import NO_SECRET, Settings, environment_value, tool_config
 
 APPS = "https://api.slack.com/apps"
 BOT, APP, SIGNING = "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"
@@ -69,8 +70,17 @@ def set_up(answers: Answers, settings: Settings) -> None:
 
 
 def _show_http_manifest(answers: Answers, settings: Settings, here: str) -> None:
+    asks_again = answers.is_terminal and not environment_value(VARIABLE)
+    doubted = set[str]()
+
     async def try_address(address: str) -> Sequence[CheckResult]:
-        return [await check_address(address)]
+        result = await check_address(address)
+        if result.result == "ok" or address in doubted or not asks_again:
+            return [result]
+        # Some networks do not lead their own public address back to them.
+        doubted.add(address)
+        fix = f"lead it to {here}/; Enter takes it all the same"
+        return [replace(result, result="failure", fix=fix)]
 
     address = ask_address(answers, here, try_address)
     say(f"Open {APPS} and your app, page App Manifest, and put this in place of what stands there.")

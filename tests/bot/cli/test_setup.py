@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
-from threading import Thread
+from threading import Thread, Timer
 
 import httpx
 import pytest
@@ -135,6 +137,39 @@ def test_a_hello_is_not_waited_for_without_end(capsys: pytest.CaptureFixture[str
         assert not RunningKaiwa(process).wait_for_hello("line", patience_s=0)
         process.kill()
     assert "nothing came in 0 s" in capsys.readouterr().out
+
+
+class Left(Exception):
+    """What a signal's handler raises."""
+
+
+def test_a_signal_ends_the_wait_whichever_thread_gets_it() -> None:
+    """It does so before anything else ends it."""
+    is_late = threading.Event()
+
+    def leave(_number: int, _frame: object) -> None:
+        raise Left
+
+    def interrupt() -> None:
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+
+    def end() -> None:
+        is_late.set()
+        process.kill()
+
+    before = signal.signal(signal.SIGUSR1, leave)
+    try:
+        with printing(wait="input()") as process:
+            last = Timer(15, end)
+            last.start()
+            Timer(1, interrupt).start()
+            with pytest.raises(Left):
+                RunningKaiwa(process).wait_for_hello("line")
+            last.cancel()
+            process.kill()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert not is_late.is_set()
 
 
 def printing(*lines: str, wait: str = "") -> subprocess.Popen[str]:
