@@ -14,12 +14,19 @@ from msgspec.structs import replace
 
 from bot.errors import StoreUnavailable
 from bot.features.traces.as_text import BROKEN_OFF, ENDED_HERE, waterfall
-from bot.features.traces.reading import TracedTurn, find_turns, is_lost, read_words
-from bot.features.traces.records import Fact, Share, encode
+from bot.features.traces.reading import (
+    TracedTurn,
+    find_turns,
+    is_lost,
+    read_first_words,
+    read_words,
+)
+from bot.features.traces.records import Act, Fact, Share, Words, encode, pack_words
 from bot.features.traces.store import HOUR_MS, Change, Traces, day_of, hour_of, keyed
 from bot.interrupts import Interrupt
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
+from bot.store.keys import shard_of
 from bot.telemetry.observed import (
     CallEnded,
     EventTaken,
@@ -32,7 +39,7 @@ from bot.transcript import ToolCall, ToolResult, Usage
 from tests.bot.harness import HERE, Harness, words
 from tests.fakes.tools import Launch, tool_map
 from tests.fixtures_store import redis_server
-from tests.waiting import until_true
+from tests.waiting import until, until_true
 from toolset.tool import ToolContext
 
 CALL = ToolCall("c1", "launch", {"what": "kite"})
@@ -209,3 +216,12 @@ async def test_a_request_that_was_broken_off_is_not_that_of_a_dead_process(
     (turn,) = await find_turns(traces)
     lines = waterfall(turn, await read_words(traces, turn), UTC, store.clock() + HOUR_MS)
     assert [line.strip() for line in lines if "sent; " in line] == [said]
+
+
+async def test_an_older_state_that_comes_late_changes_nothing(store: Store, traces: Traces) -> None:
+    """Requests of several connections may overtake each other."""
+    at = store.clock()
+    for one in (share(at, Fact("event", 0), Fact("request", 1)), share(at, Fact("event", 0))):
+        await traces.note_later([Change(one, encode(one), 0, 0)])
+    (turn,) = await find_turns(traces)
+    assert [fact.kind for fact in turn.first.facts] == ["event", "request"]
