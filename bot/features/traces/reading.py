@@ -300,15 +300,19 @@ async def read_words(traces: Traces, turn: TracedTurn) -> TurnWords:
 
 
 async def read_first_words(traces: Traces, turns: Sequence[TracedTurn]) -> dict[str, Words]:
-    """The words of the first step, by turn: of turns of which they are kept."""
-    found = {}
+    """The words of the first step, by turn: of turns of which they are kept. Those of a later step
+    may have reached the store first."""
+    found: dict[str, Words] = {}
     for start in range(0, len(turns), MOST_READ):
         some = turns[start : start + MOST_READ]
         stored = await traces.first_words((turn.first.shard, turn.id) for turn in some)
         for turn, records in zip(some, stored, strict=True):
-            with suppress(*DAMAGED):  # none, or damaged
-                if records:
-                    found[turn.id] = next(unpack_words(records))
+            with suppress(*DAMAGED):  # damaged, or longer
+                for words in unpack_words(records):
+                    found.setdefault(turn.id, words)
+                    if words.conversation:
+                        found[turn.id] = words
+                        break
     return found
 
 

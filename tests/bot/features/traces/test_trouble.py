@@ -225,3 +225,18 @@ async def test_an_older_state_that_comes_late_changes_nothing(store: Store, trac
         await traces.note_later([Change(one, encode(one), 0, 0)])
     (turn,) = await find_turns(traces)
     assert [fact.kind for fact in turn.first.facts] == ["event", "request"]
+
+
+async def test_the_first_message_is_found_wherever_its_words_stand(
+    store: Store, traces: Traces
+) -> None:
+    """Words of a later step may have come first."""
+    at = store.clock()
+    one = share(at, Fact("event", 0), Fact("response", 1), kept_words=1)
+    await traces.note_later([Change(one, encode(one), 0, 0)])
+    for words_of in (Words("a", 1, "hi"), Words("a", 0, "hello", conversation=HERE)):
+        await traces.add_words_later("line:1", one.turn, at, pack_words(words_of), 24)
+    (turn,) = await find_turns(traces)
+    turn = TracedTurn(turn.id, [replace(turn.first, shard=shard_of("line:1"))])
+    (first,) = (await read_first_words(traces, [turn])).values()
+    assert (first.text, first.conversation) == ("hello", HERE)
