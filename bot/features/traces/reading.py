@@ -333,13 +333,15 @@ def join_pieces(pieces: Iterable[Piece], prompt: Callable[[str], bytes | None]) 
 
 def is_lost(facts: Sequence[Fact], number: int) -> bool:
     """Whether no answer to a request was kept, nor why there is none. Several models may be asked
-    at once."""
-    model = facts[number].name
+    at once, and one of them twice: an answer is taken for that of the newest open request."""
+    model, newer = facts[number].name, 0
     for fact in facts[number + 1 :]:
         if (fact.asked or fact.name) == model and fact.kind in ("response", "failure"):
-            return False
-        if fact.name == model and fact.kind == "request":
-            return True
+            if not newer:
+                return False
+            newer -= 1
+        elif fact.name == model and fact.kind == "request":
+            newer += 1
     return True
 
 

@@ -240,3 +240,18 @@ async def test_the_first_message_is_found_wherever_its_words_stand(
     turn = TracedTurn(turn.id, [replace(turn.first, shard=shard_of("line:1"))])
     (first,) = (await read_first_words(traces, [turn])).values()
     assert (first.text, first.conversation) == ("hello", HERE)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "lost"),
+    [
+        (["request", "request", "response", "response"], [False, False]),
+        (["request", "request", "response"], [True, False]),
+        (["request", "request", "response", "request", "response"], [True, False, False]),
+    ],
+)
+def test_requests_to_one_model_at_once_are_answered(kinds: list[Any], lost: list[bool]) -> None:
+    """As those of tools that ask a model side by side."""
+    facts = [Fact(kind, at, "gemini") for at, kind in enumerate(kinds)]
+    asked = [number for number, fact in enumerate(facts) if fact.kind == "request"]
+    assert [is_lost(facts, number) for number in asked] == lost
