@@ -163,12 +163,14 @@ class Traces:
         await self._scripts.ask_each(("ZREM", key, turn) for turn in turns)
 
     async def set_private(self, conversation: str, *, private: bool) -> None:
-        """Have no words of a conversation kept, or have them kept again."""
+        """Have no words of a conversation kept, or have those of turns kept that begin from now
+        on."""
         traced = traced_key(conversation)
         setting: tuple[Any, ...] = ("HDEL", traced, "private")
         if private:
             setting = ("HSET", traced, "private", 1)
-        await self._scripts.transact([setting, ("EXPIRE", traced, PRIVATE_S)])
+        mark = ("HSET", traced, "deleted_at", self.clock())
+        await self._scripts.transact([setting, mark, ("EXPIRE", traced, PRIVATE_S)])
         if private:
             await self.delete_words(conversation)
 

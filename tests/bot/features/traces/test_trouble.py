@@ -255,3 +255,15 @@ def test_requests_to_one_model_at_once_are_answered(kinds: list[Any], lost: list
     facts = [Fact(kind, at, "gemini") for at, kind in enumerate(kinds)]
     asked = [number for number, fact in enumerate(facts) if fact.kind == "request"]
     assert [is_lost(facts, number) for number in asked] == lost
+
+
+async def test_what_was_written_in_private_is_not_kept_afterwards(
+    store: Store, traces: Traces
+) -> None:
+    """Words that reach the store when somebody has ended it."""
+    await traces.set_private(HERE, private=True)
+    written_at = store.clock() + 1
+    await until(lambda: store.clock() > written_at, 5)
+    await traces.set_private(HERE, private=False)
+    await traces.add_words_later(HERE, "turn_1", written_at, b"words", 24)
+    assert await traces.words(shard_of(HERE), "turn_1") == b""
