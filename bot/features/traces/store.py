@@ -126,7 +126,7 @@ class Traces:
         """Keep looks at words in the record, before they are shown."""
         keeping: list[Command] = []
         for act in acts:
-            keeping += _keeping(act, f"{act.who} {act.at}")
+            keeping += _keeping(act, f"{act.who} {act.at} {secrets.token_hex(3)}")
         await self._scripts.transact(keeping)
 
     def read_key_later(self) -> asyncio.Future[list[Any]]:

@@ -267,3 +267,11 @@ async def test_what_was_written_in_private_is_not_kept_afterwards(
     await traces.set_private(HERE, private=False)
     await traces.add_words_later(HERE, "turn_1", written_at, b"words", 24)
     assert await traces.words(shard_of(HERE), "turn_1") == b""
+
+
+async def test_two_looks_at_once_are_two_acts(store: Store, traces: Traces) -> None:
+    """In the same millisecond."""
+    look = Act(store.clock(), "turn_1", "page", "words")
+    await traces.keep_acts([look])
+    await traces.keep_acts([look])
+    assert await traces.acts([day_of(look.at)]) == [look, look]
