@@ -159,6 +159,8 @@ class Recorder:
 
     def observe(self, conversation: str, turn: str, step: ObservedStep) -> None:
         """See ``Feature.observe``."""
+        if len(self._noted) == MOST_NOTED and self._key:
+            self._take_steps()
         self._noted.append((now_ms(), conversation, turn, step))
         if not self._is_awaited:
             self._is_awaited = True

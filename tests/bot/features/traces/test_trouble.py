@@ -275,3 +275,17 @@ async def test_two_looks_at_once_are_two_acts(store: Store, traces: Traces) -> N
     await traces.keep_acts([look])
     await traces.keep_acts([look])
     assert await traces.acts([day_of(look.at)]) == [look, look]
+
+
+async def test_many_steps_at_once_are_all_kept(store: Store, traces: Traces) -> None:
+    """More than a process notes before something is made of them."""
+    harness = Harness(store, [])
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_0", EventTaken(words("m0", "hello"), "message", "answered"))
+    await sent(harness)
+    for number in range(1, 1_200):
+        message = words(f"m{number}", "hello")
+        observe(HERE, f"turn_{number % 100}", EventTaken(message, "message", "answered"))
+    await sent(harness)
+    turns = await find_turns(traces)
+    assert sum(len(turn.facts) for turn in turns) == 1_200
