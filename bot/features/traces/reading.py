@@ -140,8 +140,8 @@ class TracedTurn:
 
     @property
     def has_words(self) -> bool:
-        """Whether words were sent to the store; they may be deleted by now."""
-        return any(share.words for share in self.shares)
+        """Whether words were kept; they may be deleted by now."""
+        return any(share.words > share.refused for share in self.shares)
 
     def is_under_way(self, now_ms: int) -> bool:
         """Whether it may still be answered."""

@@ -61,6 +61,7 @@ MOST_FACTS = 400  # of a share
 # Ids that Kaiwa makes; others, as of a press, may hold those of a platform.
 OWN = re.compile(r"(turn|reply|notice|question)_[0-9a-f]{1,32}(_\d{1,3}|_back|_settled)?")
 CHANGES = ("edited", "unsent")
+NOT_KEPT = [-1]  # what the store answers about words
 UNKNOWN = "unknown"  # a tool that does not exist; the model may have written anything
 
 
@@ -71,7 +72,8 @@ class OpenShare:
     Attributes:
         at: when it began, milliseconds since the epoch.
         person: keyed digest.
-        words: bytes of words; ``records`` are those that are still to be sent.
+        words: bytes of words; ``records`` are those that are still to be sent, ``refused`` counts
+            those that the store did not keep.
         counted, counted_words: bytes of facts and of words that were sent.
         changed: something is still to be sent.
         due: it is sent now, as the request that leaves may show the turn to others.
@@ -96,6 +98,7 @@ class OpenShare:
     resumed: bool = False
     left: str = ""
     words: int = 0
+    refused: int = 0
     records: bytearray = field(default_factory=bytearray)
     counted: int = 0
     counted_words: int = 0
@@ -111,6 +114,11 @@ class OpenShare:
     def take_back(self, records: bytes) -> None:
         """Records of words that are to be sent once more."""
         self.records[:0] = records
+
+    def refuse(self, count: int) -> None:
+        """Bytes of words that the store did not keep."""
+        self.refused += count
+        self.changed = True
 
     def uncount(self, more: int, more_words: int) -> None:
         """Bytes that were not counted."""
@@ -370,8 +378,9 @@ class Recorder:
             if share.words + len(record) > TURN_BYTES:
                 words.pieces = (("left_out", str(len(record)).encode()),)
                 record = pack_words(words)
-            share.records += record
-            share.words += len(record)
+            if share.words + len(record) <= TURN_BYTES:
+                share.records += record
+                share.words += len(record)
         share.changed = True
 
     def _send(self, shares: Sequence[OpenShare]) -> None:
@@ -383,7 +392,9 @@ class Recorder:
                 adding = self._traces.add_words_later(
                     share.conversation, turn, share.at, records, hours
                 )
-                self._unless_answered(adding, share, partial(share.take_back, records))
+                take_back = partial(share.take_back, records)
+                refuse = partial(share.refuse, len(records))
+                self._unless_answered(adding, share, take_back, refuse)
                 share.records.clear()
             for call, act in share.acts.items():
                 keeping = self._traces.keep_act_later(act, call)
@@ -391,24 +402,36 @@ class Recorder:
             share.acts.clear()
             as_kept = self._as_kept(share)
             stored = encode(as_kept)
-            more, more_words = len(stored) - share.counted, share.words - share.counted_words
+            words = share.words - share.refused
+            more, more_words = len(stored) - share.counted, words - share.counted_words
             changes.append(Change(as_kept, stored, more, more_words))
-            share.counted, share.counted_words = len(stored), share.words
+            share.counted, share.counted_words = len(stored), words
             share.changed = share.due = False
         noting = self._traces.note_later(changes)
         for share, change in zip(shares, changes, strict=True):
             uncount = partial(share.uncount, change.more, change.more_words)
-            self._unless_answered(noting, share, uncount)
+            self._unless_answered(noting, share, uncount, uncount)
 
     def _unless_answered(
-        self, sent: asyncio.Future[list[Any]], share: OpenShare, undo: Callable[[], object]
+        self,
+        sent: asyncio.Future[list[Any]],
+        share: OpenShare,
+        undo: Callable[[], object],
+        refuse: Callable[[], object] = bool,
     ) -> None:
-        """Have what was sent in a request without an answer sent again."""
+        """Have what was sent in a request without an answer sent again.
+
+        Args:
+            refuse: is called where the store does not keep it.
+        """
 
         def check(sent: asyncio.Future[list[Any]]) -> None:
             if self._traces.is_unanswered(sent):
                 undo()
                 share.changed = True
+            elif not sent.cancelled() and (sent.exception() or sent.result() == NOT_KEPT):
+                refuse()
+            if share.changed:
                 self._start_timer()
 
         sent.add_done_callback(check)
@@ -427,6 +450,7 @@ class Recorder:
             share.outcome,
             share.ms,
             share.words,
+            share.refused,
             self._version,
             share.resumed,
             share.left,

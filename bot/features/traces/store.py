@@ -245,7 +245,7 @@ class Traces:
             if freed + freed_words >= bytes_of:
                 break
             freed += len(encode(share))
-            freed_words += share.words
+            freed_words += share.words - share.refused
             fields.append(f"{share.turn} {share.share}")
             if share.words:
                 words.append(words_key(share.shard, share.turn))

@@ -7,6 +7,7 @@ import asyncio
 import os
 import signal
 from datetime import UTC
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -22,7 +23,15 @@ from bot.features.traces.reading import (
     read_words,
 )
 from bot.features.traces.records import Act, Fact, Share, Words, encode, pack_words
-from bot.features.traces.store import HOUR_MS, Change, Traces, day_of, hour_of, keyed
+from bot.features.traces.store import (
+    HOUR_MS,
+    TURN_BYTES,
+    Change,
+    Traces,
+    day_of,
+    hour_of,
+    keyed,
+)
 from bot.interrupts import Interrupt
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
@@ -289,3 +298,52 @@ async def test_many_steps_at_once_are_all_kept(store: Store, traces: Traces) -> 
     await sent(harness)
     turns = await find_turns(traces)
     assert sum(len(turn.facts) for turn in turns) == 1_200
+
+
+async def test_words_that_are_refused_do_not_count(store: Store, traces: Traces) -> None:
+    """Else private conversations would drive out what is kept of others."""
+    harness = Harness(store, [Step("Aha.")], settings=WORDS)
+    await traces.set_private(HERE, private=True)
+    await harness.say("zanzibar", "m1")
+    await sent(harness)
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert not turn.has_words
+    assert await traces.hours(24) == {hour_of(turn.at): len(encode(turn.first))}
+    await traces.trim_hour(hour_of(turn.at), 1)
+    assert await traces.hours(24) == {hour_of(turn.at): 0}
+
+
+async def test_what_a_full_store_refuses_does_not_count() -> None:
+    """It is kept, and counted, with the next step."""
+    with redis_server() as url:
+        async with open_store(url, history_days=1) as store:
+            traces, harness = Traces(store, 7), Harness(store, [], settings=WORDS)
+            observe = harness.runner.services.features.observe
+            await store.scripts.client.config_set("maxmemory", 1)
+            observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+            await sent(harness)
+            assert await find_turns(traces) == []
+            await store.scripts.client.config_set("maxmemory", 0)
+            observe(HERE, "turn_1", RequestSent("gemini", (b"{}",)))
+            await sent(harness)
+            await sent(harness)
+            (turn,) = await find_turns(traces)
+            held = await traces.words(turn.first.shard, turn.id)
+            count = len(encode(turn.first)) + len(held)
+            assert await traces.hours(24) == {hour_of(turn.at): count}
+
+
+async def test_words_that_are_too_many_take_no_others_with_them(
+    store: Store, traces: Traces
+) -> None:
+    """Such as a result that is longer than all words of a turn may be."""
+    harness = Harness(store, [], settings=WORDS)
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+    long = ToolResult("c1", "launch", {"text": token_hex(2 * TURN_BYTES)})
+    observe(HERE, "turn_1", CallEnded(CALL, CALL, "low", long, 7))
+    observe(HERE, "turn_1", RequestSent("gemini", (b"{}",)))
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert {number for _, number in (await read_words(traces, turn)).by_fact} == {0, 2}
