@@ -54,6 +54,7 @@ from bot.transcript import channel_of
 log = structlog.stdlib.get_logger(__name__)
 
 FLUSH_S = 0.5  # until what no step of the journal follows is sent
+DELETE_S = 5.0  # until words are deleted that the store has not deleted
 MOST_OPEN = 1_000  # turns of which a process remembers what it has done
 OPEN_MS = 600_000  # after its end, for what comes late
 MOST_NOTED = 1_000  # steps of which nothing is made yet: the store has not answered so far
@@ -78,6 +79,7 @@ class OpenShare:
         changed: something is still to be sent.
         due: it is sent now, as the request that leaves may show the turn to others.
         events: ids of events and their uses that have been noted.
+        writers: of words, under whom the conversation is still to be indexed.
         decided: by call.
         acts: that are still to be sent, by call.
         digests: by what they stand for.
@@ -105,6 +107,7 @@ class OpenShare:
     changed: bool = False
     due: bool = False
     events: set[tuple[str, str]] = field(default_factory=set)
+    writers: set[str] = field(default_factory=set)
     decided: dict[str, CallDecided] = field(default_factory=dict)
     acts: dict[str, Act] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
@@ -254,16 +257,13 @@ class Recorder:
         share.person = share.person or person
         words = self._words(share, text=message.text, who=author.name if author else "")
         if words and who:
-            writer = person_of(share.conversation, who)
-            self._traces.index_later(writer, share.conversation, self._hours())
+            share.writers.add(person_of(share.conversation, who))
         if words and not share.facts:
             words.conversation = share.conversation
         size = len(message.text.encode())
         self._add(share, Fact("event", at, step.kind, step.use, size=size, person=person), words)
         if step.kind in CHANGES:
-            deleting = asyncio.create_task(self._delete_words(share.conversation))
-            self._deleting.add(deleting)
-            deleting.add_done_callback(self._deleting.discard)
+            self._delete_soon(share.conversation)
 
     def _request(self, share: OpenShare, step: RequestSent, at: int) -> None:
         share.asked_at[step.model] = at
@@ -396,6 +396,10 @@ class Recorder:
                 refuse = partial(share.refuse, len(records))
                 self._unless_answered(adding, share, take_back, refuse)
                 share.records.clear()
+            for writer in share.writers:
+                indexing = self._traces.index_later(writer, share.conversation, self._hours())
+                self._unless_answered(indexing, share, partial(share.writers.add, writer))
+            share.writers.clear()
             for call, act in share.acts.items():
                 keeping = self._traces.keep_act_later(act, call)
                 self._unless_answered(keeping, share, partial(share.acts.setdefault, call, act))
@@ -480,8 +484,14 @@ class Recorder:
         """An id as it is kept."""
         return name if OWN.fullmatch(name) else keyed(self._key, name)
 
+    def _delete_soon(self, conversation: str) -> None:
+        deleting = asyncio.create_task(self._delete_words(conversation))
+        self._deleting.add(deleting)
+        deleting.add_done_callback(self._deleting.discard)
+
     async def _delete_words(self, conversation: str) -> None:
         try:
             await self._traces.delete_words(conversation)
         except StoreUnavailable as error:
             log.warning("traces.not_deleted", cause=str(error))
+            asyncio.get_running_loop().call_later(DELETE_S, self._delete_soon, conversation)

@@ -100,11 +100,11 @@ class Traces:
         arguments = [turn, began_at, hours * 3_600, TURN_BYTES, records]
         return self._scripts.send_later([self._scripts.command("traces.words", names, arguments)])
 
-    def index_later(self, person: str, conversation: str, hours: int) -> None:
+    def index_later(self, person: str, conversation: str, hours: int) -> asyncio.Future[list[Any]]:
         """Have the words of a conversation deleted with what belongs to a person, who may not be
         known to have written there."""
         entry = f"{KIND} {conversation}"
-        _ = self._belongings.add_later(person, [entry], hours * HOUR_S)
+        return self._belongings.add_later(person, [entry], hours * HOUR_S)
 
     async def erase(self, person: str, conversation: str) -> None:
         """Delete what such an entry names (``bot.store.Erase``)."""

@@ -7,16 +7,20 @@ import asyncio
 import os
 import signal
 from datetime import UTC
+from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
+from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.features.traces.as_text import BROKEN_OFF, ENDED_HERE, waterfall
 from bot.features.traces.reading import (
     TracedTurn,
+    TurnWords,
     find_turns,
     is_lost,
     read_first_words,
@@ -35,7 +39,7 @@ from bot.features.traces.store import (
 from bot.interrupts import Interrupt
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
-from bot.store.keys import shard_of
+from bot.store.keys import person_of, shard_of
 from bot.telemetry.observed import (
     CallEnded,
     EventTaken,
@@ -43,11 +47,13 @@ from bot.telemetry.observed import (
     Rated,
     RequestSent,
     ResponseRead,
+    ShareFailed,
 )
 from bot.transcript import ToolCall, ToolResult, Usage
 from tests.bot.harness import HERE, Harness, words
 from tests.fakes.tools import Launch, tool_map
 from tests.fixtures_store import redis_server
+from tests.process.redis_server import RedisServer
 from tests.waiting import until, until_true
 from toolset.tool import ToolContext
 
@@ -347,3 +353,54 @@ async def test_words_that_are_too_many_take_no_others_with_them(
     await sent(harness)
     (turn,) = await find_turns(traces)
     assert {number for _, number in (await read_words(traces, turn)).by_fact} == {0, 2}
+
+
+async def test_words_of_a_change_are_deleted_once_the_store_does_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it has refused is tried again."""
+    monkeypatch.setattr("bot.features.traces.recorder.DELETE_S", 0.1)
+    with redis_server() as url:
+        async with open_store(url, history_days=1) as store:
+            traces, harness = Traces(store, 7), Harness(store, [], settings=WORDS)
+            observe, ask = harness.runner.services.features.observe, store.scripts.ask
+            observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+            await until_true(lambda: kept(traces, "event"), 10)
+            await ask("ACL SETUSER", "default", "-hset")
+            observe(HERE, "turn_1", EventTaken(words("e1", ""), "unsent", "changes"))
+            with capture_logs() as logs:
+                await until(lambda: bool(logs), 10)
+            assert logs[0]["event"] == "traces.not_deleted"
+            assert await traces.words(shard_of(HERE), "turn_1")
+            await ask("ACL SETUSER", "default", "+hset")
+
+            async def is_gone() -> bool:
+                return not await traces.words(shard_of(HERE), "turn_1")
+
+            await until_true(is_gone, 10)
+
+
+async def test_whose_words_they_are_is_noted_once_the_store_is_back(tmp_path: Path) -> None:
+    """Else /forget me would not reach what was only heard in a group."""
+    server, group = RedisServer(tmp_path), "mailbox:group-1"
+    server.start()
+    try:
+        async with open_store(server.url, history_days=1) as store:
+            traces, harness = Traces(store, 7), Harness(store, [], settings=WORDS)
+            observe = harness.runner.services.features.observe
+            observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+            await until_true(lambda: kept(traces, "event"), 10)
+            server.kill()
+            observe(group, "turn_2", EventTaken(words("m2", "hello"), "message", "left_out"))
+            with pytest.raises(StoreUnavailable):
+                await store.scripts.ask("PING")
+            server.start()
+
+            async def is_kept() -> bool:
+                return bool(await traces.words(shard_of(group), "turn_2"))
+
+            await until_true(is_kept, 20)
+            assert f"words {group}" in await store.belongings.read(person_of(group, "u1"))
+            await harness.runner.services.features.aclose()
+    finally:
+        server.kill()
