@@ -345,7 +345,7 @@ class Recorder:
 
     def _share_failed(self, share: OpenShare, step: ShareFailed, at: int) -> None:
         if step.outcome == "given_up":
-            share.outcome = "failed"
+            share.outcome, share.ms = "failed", at
         fact = Fact("failure", at, outcome=step.outcome)
         self._add(share, fact, self._words(share, text=step.cause))
 

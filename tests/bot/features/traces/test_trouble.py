@@ -404,3 +404,25 @@ async def test_whose_words_they_are_is_noted_once_the_store_is_back(tmp_path: Pa
             await harness.runner.services.features.aclose()
     finally:
         server.kill()
+
+
+@pytest.mark.parametrize(("left", "count"), [("TurnParked", 0), ("", 1)])
+def test_who_leaves_a_turn_to_others_has_recorded_that(left: str, count: int) -> None:
+    """Only of a process that was killed there is no end."""
+    first = replace(share(1, Fact("event", 0), outcome=""), left=left)
+    second = replace(share(2_000, Fact("decision", 1)), share="b", resumed=True)
+    lines = waterfall(TracedTurn("turn_1", [first, second]), TurnWords(), UTC, 3_000)
+    assert "\n".join(lines).count("recorded no end") == count
+
+
+async def test_a_turn_that_is_given_up_has_taken_its_time(store: Store, traces: Traces) -> None:
+    """From its beginning to its last step."""
+    harness = Harness(store, [])
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+    began_at = now_ms()
+    await until(lambda: now_ms() >= began_at + 5)
+    observe(HERE, "turn_1", ShareFailed("given_up", "started 5 times"))
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert (turn.outcome, turn.ms >= 5) == ("failed", True)
