@@ -405,7 +405,8 @@ class Recorder:
                 self._unless_answered(keeping, share, partial(share.acts.setdefault, call, act))
             share.acts.clear()
             as_kept = self._as_kept(share)
-            stored = encode(as_kept)
+            # The store takes a shorter one for an older state.
+            stored = encode(as_kept).ljust(share.counted)
             words = share.words - share.refused
             more, more_words = len(stored) - share.counted, words - share.counted_words
             changes.append(Change(as_kept, stored, more, more_words))

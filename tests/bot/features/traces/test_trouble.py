@@ -47,6 +47,7 @@ from bot.telemetry.observed import (
     Rated,
     RequestSent,
     ResponseRead,
+    ShareEnded,
     ShareFailed,
 )
 from bot.transcript import ToolCall, ToolResult, Usage
@@ -426,3 +427,17 @@ async def test_a_turn_that_is_given_up_has_taken_its_time(store: Store, traces: 
     await sent(harness)
     (turn,) = await find_turns(traces)
     assert (turn.outcome, turn.ms >= 5) == ("failed", True)
+
+
+async def test_a_turn_waits_though_the_store_was_away_meanwhile(
+    store: Store, traces: Traces
+) -> None:
+    """A share that is shorter than it was is no older state."""
+    harness = Harness(store, [])
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+    for cause in ("TurnParked", "StoreUnavailable", "TurnParked"):
+        observe(HERE, "turn_1", ShareEnded(cause))
+        await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert turn.waits
