@@ -387,6 +387,10 @@ class Recorder:
         """Send shares, with their words and acts."""
         changes: list[Change] = []
         for share in shares:
+            for writer in share.writers:
+                indexing = self._traces.index_later(writer, share.conversation, self._hours())
+                self._unless_answered(indexing, share, partial(share.writers.add, writer))
+            share.writers.clear()
             if share.records:
                 turn, records, hours = self._id(share.turn), bytes(share.records), self._hours()
                 adding = self._traces.add_words_later(
@@ -396,10 +400,6 @@ class Recorder:
                 refuse = partial(share.refuse, len(records))
                 self._unless_answered(adding, share, take_back, refuse)
                 share.records.clear()
-            for writer in share.writers:
-                indexing = self._traces.index_later(writer, share.conversation, self._hours())
-                self._unless_answered(indexing, share, partial(share.writers.add, writer))
-            share.writers.clear()
             for call, act in share.acts.items():
                 keeping = self._traces.keep_act_later(act, call)
                 self._unless_answered(keeping, share, partial(share.acts.setdefault, call, act))
