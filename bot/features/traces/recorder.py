@@ -230,7 +230,7 @@ class Recorder:
         self._reading = None
         if not read.cancelled() and read.exception() is None:
             (replies,) = read.result()
-            self._key = bytes(replies[-1])
+            self._key = self._traces.known_key = bytes(replies[-1])
             self._take_steps()
 
     def _share_of(self, conversation: str, turn: str, at: int) -> OpenShare:

@@ -66,12 +66,16 @@ class Traces:
 
     Args:
         days: of facts.
+
+    Attributes:
+        known_key: that of the digests, once this process makes some.
     """
 
     def __init__(self, store: Store, days: int) -> None:
         self._scripts = store.scripts
         self._belongings = store.belongings
         self._ttl_s = days * DAY_S
+        self.known_key = b""
         self.clock = store.clock
         self.before_next = store.scripts.client.before_next
         self.is_unanswered = store.scripts.is_unanswered
@@ -147,8 +151,12 @@ class Traces:
         return name if not name or DIGEST.fullmatch(name) else keyed(await self.read_key(), name)
 
     async def lengthen_key(self) -> None:
-        """Have the key of the digests kept for as long as they are made."""
-        await self._scripts.ask("EXPIRE", KEY, KEY_S)
+        """Have the key of the digests kept for as long as they are made, also by a store that has
+        lost its data."""
+        keeping: list[Command] = [("EXPIRE", KEY, KEY_S)]
+        if self.known_key:
+            keeping.append(("SET", KEY, self.known_key, "NX", "EX", KEY_S))
+        await self._scripts.transact(keeping)
 
     async def delete_words(self, conversation: str) -> None:
         """Delete the words of all turns of a conversation; those under way keep none from now

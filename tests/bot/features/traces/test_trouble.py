@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.features.traces.as_text import BROKEN_OFF, ENDED_HERE, waterfall
+from bot.features.traces.feature import BOUND_S
 from bot.features.traces.reading import (
     TracedTurn,
     TurnWords,
@@ -441,3 +443,20 @@ async def test_a_turn_waits_though_the_store_was_away_meanwhile(
         await sent(harness)
     (turn,) = await find_turns(traces)
     assert turn.waits
+
+
+async def test_a_store_that_has_lost_its_data_gets_the_key_back(
+    store: Store, traces: Traces, redis: Redis
+) -> None:
+    """Else no conversation would be found by its id among what is kept from then on."""
+    harness = Harness(store, [])
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+    await sent(harness)
+    await redis.flushall()
+    observe(HERE, "turn_2", EventTaken(words("m2", "hello"), "message", "answered"))
+    await sent(harness)
+    every = {seconds: work for _, seconds, work in harness.runner.services.features.every}
+    await every[BOUND_S]()
+    digest = await traces.digest_of(HERE)
+    assert [turn.first.conversation for turn in await find_turns(traces)] == [digest]
