@@ -122,7 +122,7 @@ def _share_line(before: Share, share: Share, zone: tzinfo) -> Iterator[str]:
     if share.is_rating:
         yield f"-- rated later, {clock_time(share.at, zone)}"
         return
-    how = "" if before.outcome else ", which recorded no end"
+    how = "" if before.outcome or before.left else ", which recorded no end"
     yield f"-- another process, {clock_time(share.at, zone)}: goes on after {before.share}{how}"
 
 

@@ -42,6 +42,7 @@ HEADER = "inside-token"
 MOST_BODY = 4096
 MOST_ROWS = 200
 OLDEST = 10  # turns under way that are named
+MOST_BEFORE = 20  # turns among which the one before is looked for
 NO_STORE = {"Cache-Control": "no-store"}
 ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 Time = Annotated[int, Meta(ge=0, le=10**14)]
@@ -297,17 +298,21 @@ class Inside:
         self, turn: TracedTurn, kept: TurnWords, place: tuple[str, int], against: str
     ) -> bytes | None:
         """The request or response before this one: of this turn, or the last one of the turn before
-        in the conversation."""
+        in the conversation that asked a model."""
         kind = next(
             fact.kind for share, number, fact in turn.facts if (share.share, number) == place
         )
         if against == "turn":
             wanted = Wanted(conversation=turn.first.conversation, until=turn.at)
-            found = await find_turns(self._traces, wanted, 1)
-            if not found:
+            found = await find_turns(self._traces, wanted, MOST_BEFORE)
+            asking = [one for one in found if one.asks_model]
+            if not asking:
                 return None
-            turn = found[0]
-            kept = await self._read(turn, "words")
+            turn = asking[0]
+            try:
+                kept = await self._read(turn, "words")
+            except Refused:  # they are deleted
+                return None
         last = None
         for share, number, fact in turn.facts:
             if (share.share, number) == place:

@@ -3,8 +3,12 @@
 -- of each share its field and the share.
 local shares = unpack(KEYS)
 local ttl, bytes, words = unpack(ARGV)
-if redis.call('HSET', shares, unpack(ARGV, 4)) > 0 then
-    redis.call('EXPIRE', shares, ttl)
+for at = 4, #ARGV, 2 do
+    local field, share = ARGV[at], ARGV[at + 1]
+    -- A share grows; a shorter one is an older state that another connection has brought later.
+    if #share >= redis.call('HSTRLEN', shares, field) and redis.call('HSET', shares, field, share) == 1 then
+        redis.call('EXPIRE', shares, ttl)
+    end
 end
 redis.call('HINCRBY', shares, 'bytes', bytes)
 if words ~= '0' then

@@ -140,8 +140,8 @@ class TracedTurn:
 
     @property
     def has_words(self) -> bool:
-        """Whether words were sent to the store; they may be deleted by now."""
-        return any(share.words for share in self.shares)
+        """Whether words were kept; they may be deleted by now."""
+        return any(share.words > share.refused for share in self.shares)
 
     def is_under_way(self, now_ms: int) -> bool:
         """Whether it may still be answered."""
@@ -300,15 +300,19 @@ async def read_words(traces: Traces, turn: TracedTurn) -> TurnWords:
 
 
 async def read_first_words(traces: Traces, turns: Sequence[TracedTurn]) -> dict[str, Words]:
-    """The words of the first step, by turn: of turns of which they are kept."""
-    found = {}
+    """The words of the first step, by turn: of turns of which they are kept. Those of a later step
+    may have reached the store first."""
+    found: dict[str, Words] = {}
     for start in range(0, len(turns), MOST_READ):
         some = turns[start : start + MOST_READ]
         stored = await traces.first_words((turn.first.shard, turn.id) for turn in some)
         for turn, records in zip(some, stored, strict=True):
-            with suppress(*DAMAGED):  # none, or damaged
-                if records:
-                    found[turn.id] = next(unpack_words(records))
+            with suppress(*DAMAGED):  # damaged, or longer
+                for words in unpack_words(records):
+                    found.setdefault(turn.id, words)
+                    if words.conversation:
+                        found[turn.id] = words
+                        break
     return found
 
 
@@ -329,13 +333,15 @@ def join_pieces(pieces: Iterable[Piece], prompt: Callable[[str], bytes | None]) 
 
 def is_lost(facts: Sequence[Fact], number: int) -> bool:
     """Whether no answer to a request was kept, nor why there is none. Several models may be asked
-    at once."""
-    model = facts[number].name
+    at once, and one of them twice: an answer is taken for that of the newest open request."""
+    model, newer = facts[number].name, 0
     for fact in facts[number + 1 :]:
         if (fact.asked or fact.name) == model and fact.kind in ("response", "failure"):
-            return False
-        if fact.name == model and fact.kind == "request":
-            return True
+            if not newer:
+                return False
+            newer -= 1
+        elif fact.name == model and fact.kind == "request":
+            newer += 1
     return True
 
 

@@ -54,6 +54,7 @@ from bot.transcript import channel_of
 log = structlog.stdlib.get_logger(__name__)
 
 FLUSH_S = 0.5  # until what no step of the journal follows is sent
+DELETE_S = 5.0  # until words are deleted that the store has not deleted
 MOST_OPEN = 1_000  # turns of which a process remembers what it has done
 OPEN_MS = 600_000  # after its end, for what comes late
 MOST_NOTED = 1_000  # steps of which nothing is made yet: the store has not answered so far
@@ -61,6 +62,7 @@ MOST_FACTS = 400  # of a share
 # Ids that Kaiwa makes; others, as of a press, may hold those of a platform.
 OWN = re.compile(r"(turn|reply|notice|question)_[0-9a-f]{1,32}(_\d{1,3}|_back|_settled)?")
 CHANGES = ("edited", "unsent")
+NOT_KEPT = [-1]  # what the store answers about words
 UNKNOWN = "unknown"  # a tool that does not exist; the model may have written anything
 
 
@@ -71,11 +73,13 @@ class OpenShare:
     Attributes:
         at: when it began, milliseconds since the epoch.
         person: keyed digest.
-        words: bytes of words; ``records`` are those that are still to be sent.
+        words: bytes of words; ``records`` are those that are still to be sent, ``refused`` counts
+            those that the store did not keep.
         counted, counted_words: bytes of facts and of words that were sent.
         changed: something is still to be sent.
         due: it is sent now, as the request that leaves may show the turn to others.
         events: ids of events and their uses that have been noted.
+        writers: of words, under whom the conversation is still to be indexed.
         decided: by call.
         acts: that are still to be sent, by call.
         digests: by what they stand for.
@@ -96,12 +100,14 @@ class OpenShare:
     resumed: bool = False
     left: str = ""
     words: int = 0
+    refused: int = 0
     records: bytearray = field(default_factory=bytearray)
     counted: int = 0
     counted_words: int = 0
     changed: bool = False
     due: bool = False
     events: set[tuple[str, str]] = field(default_factory=set)
+    writers: set[str] = field(default_factory=set)
     decided: dict[str, CallDecided] = field(default_factory=dict)
     acts: dict[str, Act] = field(default_factory=dict)
     digests: dict[str, str] = field(default_factory=dict)
@@ -111,6 +117,11 @@ class OpenShare:
     def take_back(self, records: bytes) -> None:
         """Records of words that are to be sent once more."""
         self.records[:0] = records
+
+    def refuse(self, count: int) -> None:
+        """Bytes of words that the store did not keep."""
+        self.refused += count
+        self.changed = True
 
     def uncount(self, more: int, more_words: int) -> None:
         """Bytes that were not counted."""
@@ -159,6 +170,8 @@ class Recorder:
 
     def observe(self, conversation: str, turn: str, step: ObservedStep) -> None:
         """See ``Feature.observe``."""
+        if len(self._noted) == MOST_NOTED and self._key:
+            self._take_steps()
         self._noted.append((now_ms(), conversation, turn, step))
         if not self._is_awaited:
             self._is_awaited = True
@@ -217,7 +230,7 @@ class Recorder:
         self._reading = None
         if not read.cancelled() and read.exception() is None:
             (replies,) = read.result()
-            self._key = bytes(replies[-1])
+            self._key = self._traces.known_key = bytes(replies[-1])
             self._take_steps()
 
     def _share_of(self, conversation: str, turn: str, at: int) -> OpenShare:
@@ -244,16 +257,13 @@ class Recorder:
         share.person = share.person or person
         words = self._words(share, text=message.text, who=author.name if author else "")
         if words and who:
-            writer = person_of(share.conversation, who)
-            self._traces.index_later(writer, share.conversation, self._hours())
+            share.writers.add(person_of(share.conversation, who))
         if words and not share.facts:
             words.conversation = share.conversation
         size = len(message.text.encode())
         self._add(share, Fact("event", at, step.kind, step.use, size=size, person=person), words)
         if step.kind in CHANGES:
-            deleting = asyncio.create_task(self._delete_words(share.conversation))
-            self._deleting.add(deleting)
-            deleting.add_done_callback(self._deleting.discard)
+            self._delete_soon(share.conversation)
 
     def _request(self, share: OpenShare, step: RequestSent, at: int) -> None:
         share.asked_at[step.model] = at
@@ -335,7 +345,7 @@ class Recorder:
 
     def _share_failed(self, share: OpenShare, step: ShareFailed, at: int) -> None:
         if step.outcome == "given_up":
-            share.outcome = "failed"
+            share.outcome, share.ms = "failed", at
         fact = Fact("failure", at, outcome=step.outcome)
         self._add(share, fact, self._words(share, text=step.cause))
 
@@ -368,45 +378,65 @@ class Recorder:
             if share.words + len(record) > TURN_BYTES:
                 words.pieces = (("left_out", str(len(record)).encode()),)
                 record = pack_words(words)
-            share.records += record
-            share.words += len(record)
+            if share.words + len(record) <= TURN_BYTES:
+                share.records += record
+                share.words += len(record)
         share.changed = True
 
     def _send(self, shares: Sequence[OpenShare]) -> None:
         """Send shares, with their words and acts."""
         changes: list[Change] = []
         for share in shares:
+            for writer in share.writers:
+                indexing = self._traces.index_later(writer, share.conversation, self._hours())
+                self._unless_answered(indexing, share, partial(share.writers.add, writer))
+            share.writers.clear()
             if share.records:
                 turn, records, hours = self._id(share.turn), bytes(share.records), self._hours()
                 adding = self._traces.add_words_later(
                     share.conversation, turn, share.at, records, hours
                 )
-                self._unless_answered(adding, share, partial(share.take_back, records))
+                take_back = partial(share.take_back, records)
+                refuse = partial(share.refuse, len(records))
+                self._unless_answered(adding, share, take_back, refuse)
                 share.records.clear()
             for call, act in share.acts.items():
                 keeping = self._traces.keep_act_later(act, call)
                 self._unless_answered(keeping, share, partial(share.acts.setdefault, call, act))
             share.acts.clear()
             as_kept = self._as_kept(share)
-            stored = encode(as_kept)
-            more, more_words = len(stored) - share.counted, share.words - share.counted_words
+            # The store takes a shorter one for an older state.
+            stored = encode(as_kept).ljust(share.counted)
+            words = share.words - share.refused
+            more, more_words = len(stored) - share.counted, words - share.counted_words
             changes.append(Change(as_kept, stored, more, more_words))
-            share.counted, share.counted_words = len(stored), share.words
+            share.counted, share.counted_words = len(stored), words
             share.changed = share.due = False
         noting = self._traces.note_later(changes)
         for share, change in zip(shares, changes, strict=True):
             uncount = partial(share.uncount, change.more, change.more_words)
-            self._unless_answered(noting, share, uncount)
+            self._unless_answered(noting, share, uncount, uncount)
 
     def _unless_answered(
-        self, sent: asyncio.Future[list[Any]], share: OpenShare, undo: Callable[[], object]
+        self,
+        sent: asyncio.Future[list[Any]],
+        share: OpenShare,
+        undo: Callable[[], object],
+        refuse: Callable[[], object] = bool,
     ) -> None:
-        """Have what was sent in a request without an answer sent again."""
+        """Have what was sent in a request without an answer sent again.
+
+        Args:
+            refuse: is called where the store does not keep it.
+        """
 
         def check(sent: asyncio.Future[list[Any]]) -> None:
             if self._traces.is_unanswered(sent):
                 undo()
                 share.changed = True
+            elif not sent.cancelled() and (sent.exception() or sent.result() == NOT_KEPT):
+                refuse()
+            if share.changed:
                 self._start_timer()
 
         sent.add_done_callback(check)
@@ -425,6 +455,7 @@ class Recorder:
             share.outcome,
             share.ms,
             share.words,
+            share.refused,
             self._version,
             share.resumed,
             share.left,
@@ -454,8 +485,14 @@ class Recorder:
         """An id as it is kept."""
         return name if OWN.fullmatch(name) else keyed(self._key, name)
 
+    def _delete_soon(self, conversation: str) -> None:
+        deleting = asyncio.create_task(self._delete_words(conversation))
+        self._deleting.add(deleting)
+        deleting.add_done_callback(self._deleting.discard)
+
     async def _delete_words(self, conversation: str) -> None:
         try:
             await self._traces.delete_words(conversation)
         except StoreUnavailable as error:
             log.warning("traces.not_deleted", cause=str(error))
+            asyncio.get_running_loop().call_later(DELETE_S, self._delete_soon, conversation)

@@ -66,7 +66,8 @@ class Share(Struct, frozen=True, omit_defaults=True):
         conversation, place, person: keyed digests; the person is the author of the first event.
         outcome: of the turn; empty while it is under way here, or if the process died.
         ms: the turn took so long, from its start to its commit.
-        words: bytes of words that were sent to the store.
+        words: bytes of words that were sent to the store; ``refused`` are those of them that it did
+            not keep.
         version: of Kaiwa.
         resumed: the turn was begun before, perhaps by another process.
         left: why the process has left the turn to others, as the name of an exception; empty where
@@ -85,6 +86,7 @@ class Share(Struct, frozen=True, omit_defaults=True):
     outcome: str = ""
     ms: int = 0
     words: int = 0
+    refused: int = 0
     version: str = ""
     resumed: bool = False
     left: str = ""

@@ -66,12 +66,16 @@ class Traces:
 
     Args:
         days: of facts.
+
+    Attributes:
+        known_key: that of the digests, once this process makes some.
     """
 
     def __init__(self, store: Store, days: int) -> None:
         self._scripts = store.scripts
         self._belongings = store.belongings
         self._ttl_s = days * DAY_S
+        self.known_key = b""
         self.clock = store.clock
         self.before_next = store.scripts.client.before_next
         self.is_unanswered = store.scripts.is_unanswered
@@ -100,11 +104,11 @@ class Traces:
         arguments = [turn, began_at, hours * 3_600, TURN_BYTES, records]
         return self._scripts.send_later([self._scripts.command("traces.words", names, arguments)])
 
-    def index_later(self, person: str, conversation: str, hours: int) -> None:
+    def index_later(self, person: str, conversation: str, hours: int) -> asyncio.Future[list[Any]]:
         """Have the words of a conversation deleted with what belongs to a person, who may not be
         known to have written there."""
         entry = f"{KIND} {conversation}"
-        _ = self._belongings.add_later(person, [entry], hours * HOUR_S)
+        return self._belongings.add_later(person, [entry], hours * HOUR_S)
 
     async def erase(self, person: str, conversation: str) -> None:
         """Delete what such an entry names (``bot.store.Erase``)."""
@@ -126,7 +130,7 @@ class Traces:
         """Keep looks at words in the record, before they are shown."""
         keeping: list[Command] = []
         for act in acts:
-            keeping += _keeping(act, f"{act.who} {act.at}")
+            keeping += _keeping(act, f"{act.who} {act.at} {secrets.token_hex(3)}")
         await self._scripts.transact(keeping)
 
     def read_key_later(self) -> asyncio.Future[list[Any]]:
@@ -147,8 +151,12 @@ class Traces:
         return name if not name or DIGEST.fullmatch(name) else keyed(await self.read_key(), name)
 
     async def lengthen_key(self) -> None:
-        """Have the key of the digests kept for as long as they are made."""
-        await self._scripts.ask("EXPIRE", KEY, KEY_S)
+        """Have the key of the digests kept for as long as they are made, also by a store that has
+        lost its data."""
+        keeping: list[Command] = [("EXPIRE", KEY, KEY_S)]
+        if self.known_key:
+            keeping.append(("SET", KEY, self.known_key, "NX", "EX", KEY_S))
+        await self._scripts.transact(keeping)
 
     async def delete_words(self, conversation: str) -> None:
         """Delete the words of all turns of a conversation; those under way keep none from now
@@ -163,12 +171,14 @@ class Traces:
         await self._scripts.ask_each(("ZREM", key, turn) for turn in turns)
 
     async def set_private(self, conversation: str, *, private: bool) -> None:
-        """Have no words of a conversation kept, or have them kept again."""
+        """Have no words of a conversation kept, or have those of turns kept that begin from now
+        on."""
         traced = traced_key(conversation)
         setting: tuple[Any, ...] = ("HDEL", traced, "private")
         if private:
             setting = ("HSET", traced, "private", 1)
-        await self._scripts.transact([setting, ("EXPIRE", traced, PRIVATE_S)])
+        mark = ("HSET", traced, "deleted_at", self.clock())
+        await self._scripts.transact([setting, mark, ("EXPIRE", traced, PRIVATE_S)])
         if private:
             await self.delete_words(conversation)
 
@@ -243,7 +253,7 @@ class Traces:
             if freed + freed_words >= bytes_of:
                 break
             freed += len(encode(share))
-            freed_words += share.words
+            freed_words += share.words - share.refused
             fields.append(f"{share.turn} {share.share}")
             if share.words:
                 words.append(words_key(share.shard, share.turn))

@@ -1,6 +1,6 @@
 #!lua
 -- Adds records of words to a turn's, unless the conversation is private, or words of turns that began before were deleted. How
--- many bytes there are now; -1 where nothing is kept.
+-- many bytes there are now; -1 where these are not kept.
 local words, turns, traced = unpack(KEYS)
 local turn, began_at, ttl, most, records = unpack(ARGV)
 local deleted_at, private = unpack(redis.call('HMGET', traced, 'deleted_at', 'private'))
@@ -13,7 +13,7 @@ if tonumber(deleted_at or 0) >= tonumber(began_at) then
 end
 local bytes = redis.call('STRLEN', words)
 if bytes + #records > tonumber(most) then
-    return bytes
+    return -1
 end
 bytes = redis.call('APPEND', words, records)
 if redis.call('TTL', words) < 0 then

@@ -238,6 +238,24 @@ async def test_a_request_is_compared_with_the_one_before(store: Store) -> None:
         assert (await client.get(request, params={"against": "x"})).status_code == 400
 
 
+async def test_the_turn_before_is_one_that_asked(store: Store, traces: Traces) -> None:
+    """A command asks no model; where the words of that turn are deleted, nothing is compared."""
+    harness = harness_of(store, [Step("One."), Step("Two."), Step("Three.")])
+    for number, text in enumerate(("first", "/help", "second")):
+        await harness.say(text, f"m{number}")
+    await sent(harness)
+    async with client_of(harness, headers=HEADERS) as client:
+        request = await step_of(client, (await turns_of(client))[0]["id"], "request")
+        shown = (await client.get(request, params={"against": "turn"})).json()
+        assert any("second" in line for line in shown["difference"]["new"])
+        await traces.delete_words(HERE)
+        await harness.say("third", "m4")
+        await sent(harness)
+        request = await step_of(client, (await turns_of(client))[0]["id"], "request")
+        answer = await client.get(request, params={"against": "turn"})
+        assert (answer.status_code, answer.json().get("difference")) == (200, None)
+
+
 async def test_a_request_is_asked_again(store: Store, traces: Traces) -> None:
     """Of the model that was named: it gets texts and no tools, nothing is delivered or kept, and
     the tokens count."""

@@ -246,12 +246,12 @@ async def test_a_turn_of_two_hours_is_one(store: Store, traces: Traces) -> None:
 
 async def test_what_has_no_beginning_is_found_too(store: Store, traces: Traces) -> None:
     """A notice is no turn; of ratings alone there is nothing to look at."""
+    await note(store, part(store.clock(), "rating"))
+    assert await find_turns(traces) == []
     await note(store, part(store.clock(), "delivery"))
     (notice,) = await find_turns(traces)
     assert not notice.is_under_way(store.clock())
     assert await find_last(traces) is None
-    await note(store, part(store.clock(), "rating"))
-    assert await find_turns(traces) == []
 
 
 async def test_a_turn_that_waits_for_somebody_is_under_way_for_longer(

@@ -7,19 +7,41 @@ import asyncio
 import os
 import signal
 from datetime import UTC
+from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
 
+from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.features.traces.as_text import BROKEN_OFF, ENDED_HERE, waterfall
-from bot.features.traces.reading import TracedTurn, find_turns, is_lost, read_words
-from bot.features.traces.records import Fact, Share, encode
-from bot.features.traces.store import HOUR_MS, Change, Traces, day_of, hour_of, keyed
+from bot.features.traces.feature import BOUND_S
+from bot.features.traces.reading import (
+    TracedTurn,
+    TurnWords,
+    find_turns,
+    is_lost,
+    read_first_words,
+    read_words,
+)
+from bot.features.traces.records import Act, Fact, Share, Words, encode, pack_words
+from bot.features.traces.store import (
+    HOUR_MS,
+    TURN_BYTES,
+    Change,
+    Traces,
+    day_of,
+    hour_of,
+    keyed,
+)
 from bot.interrupts import Interrupt
 from bot.providers.scripted import Step
 from bot.store import Store, open_store
+from bot.store.keys import person_of, shard_of
 from bot.telemetry.observed import (
     CallEnded,
     EventTaken,
@@ -27,12 +49,15 @@ from bot.telemetry.observed import (
     Rated,
     RequestSent,
     ResponseRead,
+    ShareEnded,
+    ShareFailed,
 )
 from bot.transcript import ToolCall, ToolResult, Usage
 from tests.bot.harness import HERE, Harness, words
 from tests.fakes.tools import Launch, tool_map
 from tests.fixtures_store import redis_server
-from tests.waiting import until_true
+from tests.process.redis_server import RedisServer
+from tests.waiting import until, until_true
 from toolset.tool import ToolContext
 
 CALL = ToolCall("c1", "launch", {"what": "kite"})
@@ -209,3 +234,229 @@ async def test_a_request_that_was_broken_off_is_not_that_of_a_dead_process(
     (turn,) = await find_turns(traces)
     lines = waterfall(turn, await read_words(traces, turn), UTC, store.clock() + HOUR_MS)
     assert [line.strip() for line in lines if "sent; " in line] == [said]
+
+
+async def test_an_older_state_that_comes_late_changes_nothing(store: Store, traces: Traces) -> None:
+    """Requests of several connections may overtake each other."""
+    at = store.clock()
+    for one in (share(at, Fact("event", 0), Fact("request", 1)), share(at, Fact("event", 0))):
+        await traces.note_later([Change(one, encode(one), 0, 0)])
+    (turn,) = await find_turns(traces)
+    assert [fact.kind for fact in turn.first.facts] == ["event", "request"]
+
+
+async def test_the_first_message_is_found_wherever_its_words_stand(
+    store: Store, traces: Traces
+) -> None:
+    """Words of a later step may have come first."""
+    at = store.clock()
+    one = share(at, Fact("event", 0), Fact("response", 1), kept_words=1)
+    await traces.note_later([Change(one, encode(one), 0, 0)])
+    for words_of in (Words("a", 1, "hi"), Words("a", 0, "hello", conversation=HERE)):
+        await traces.add_words_later("line:1", one.turn, at, pack_words(words_of), 24)
+    (turn,) = await find_turns(traces)
+    turn = TracedTurn(turn.id, [replace(turn.first, shard=shard_of("line:1"))])
+    (first,) = (await read_first_words(traces, [turn])).values()
+    assert (first.text, first.conversation) == ("hello", HERE)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "lost"),
+    [
+        (["request", "request", "response", "response"], [False, False]),
+        (["request", "request", "response"], [True, False]),
+        (["request", "request", "response", "request", "response"], [True, False, False]),
+    ],
+)
+def test_requests_to_one_model_at_once_are_answered(kinds: list[Any], lost: list[bool]) -> None:
+    """As those of tools that ask a model side by side."""
+    facts = [Fact(kind, at, "gemini") for at, kind in enumerate(kinds)]
+    asked = [number for number, fact in enumerate(facts) if fact.kind == "request"]
+    assert [is_lost(facts, number) for number in asked] == lost
+
+
+async def test_what_was_written_in_private_is_not_kept_afterwards(
+    store: Store, traces: Traces
+) -> None:
+    """Words that reach the store when somebody has ended it."""
+    await traces.set_private(HERE, private=True)
+    written_at = store.clock() + 1
+    await until(lambda: store.clock() > written_at, 5)
+    await traces.set_private(HERE, private=False)
+    await traces.add_words_later(HERE, "turn_1", written_at, b"words", 24)
+    assert await traces.words(shard_of(HERE), "turn_1") == b""
+
+
+async def test_two_looks_at_once_are_two_acts(store: Store, traces: Traces) -> None:
+    """In the same millisecond."""
+    look = Act(store.clock(), "turn_1", "page", "words")
+    await traces.keep_acts([look])
+    await traces.keep_acts([look])
+    assert await traces.acts([day_of(look.at)]) == [look, look]
+
+
+async def test_many_steps_at_once_are_all_kept(store: Store, traces: Traces) -> None:
+    """More than a process notes before something is made of them."""
+    harness = Harness(store, [])
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_0", EventTaken(words("m0", "hello"), "message", "answered"))
+    await sent(harness)
+    for number in range(1, 1_200):
+        message = words(f"m{number}", "hello")
+        observe(HERE, f"turn_{number % 100}", EventTaken(message, "message", "answered"))
+    await sent(harness)
+    turns = await find_turns(traces)
+    assert sum(len(turn.facts) for turn in turns) == 1_200
+
+
+async def test_words_that_are_refused_do_not_count(store: Store, traces: Traces) -> None:
+    """Else private conversations would drive out what is kept of others."""
+    harness = Harness(store, [Step("Aha.")], settings=WORDS)
+    await traces.set_private(HERE, private=True)
+    await harness.say("zanzibar", "m1")
+    await sent(harness)
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert not turn.has_words
+    assert await traces.hours(24) == {hour_of(turn.at): len(encode(turn.first))}
+    await traces.trim_hour(hour_of(turn.at), 1)
+    assert await traces.hours(24) == {hour_of(turn.at): 0}
+
+
+async def test_what_a_full_store_refuses_does_not_count() -> None:
+    """It is kept, and counted, with the next step."""
+    with redis_server() as url:
+        async with open_store(url, history_days=1) as store:
+            traces, harness = Traces(store, 7), Harness(store, [], settings=WORDS)
+            observe = harness.runner.services.features.observe
+            await store.scripts.client.config_set("maxmemory", 1)
+            observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+            await sent(harness)
+            assert await find_turns(traces) == []
+            await store.scripts.client.config_set("maxmemory", 0)
+            observe(HERE, "turn_1", RequestSent("gemini", (b"{}",)))
+            await sent(harness)
+            await sent(harness)
+            (turn,) = await find_turns(traces)
+            held = await traces.words(turn.first.shard, turn.id)
+            count = len(encode(turn.first)) + len(held)
+            assert await traces.hours(24) == {hour_of(turn.at): count}
+
+
+async def test_words_that_are_too_many_take_no_others_with_them(
+    store: Store, traces: Traces
+) -> None:
+    """Such as a result that is longer than all words of a turn may be."""
+    harness = Harness(store, [], settings=WORDS)
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+    long = ToolResult("c1", "launch", {"text": token_hex(2 * TURN_BYTES)})
+    observe(HERE, "turn_1", CallEnded(CALL, CALL, "low", long, 7))
+    observe(HERE, "turn_1", RequestSent("gemini", (b"{}",)))
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert {number for _, number in (await read_words(traces, turn)).by_fact} == {0, 2}
+
+
+async def test_words_of_a_change_are_deleted_once_the_store_does_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What it has refused is tried again."""
+    monkeypatch.setattr("bot.features.traces.recorder.DELETE_S", 0.1)
+    with redis_server() as url:
+        async with open_store(url, history_days=1) as store:
+            traces, harness = Traces(store, 7), Harness(store, [], settings=WORDS)
+            observe, ask = harness.runner.services.features.observe, store.scripts.ask
+            observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+            await until_true(lambda: kept(traces, "event"), 10)
+            await ask("ACL SETUSER", "default", "-hset")
+            observe(HERE, "turn_1", EventTaken(words("e1", ""), "unsent", "changes"))
+            with capture_logs() as logs:
+                await until(lambda: bool(logs), 10)
+            assert logs[0]["event"] == "traces.not_deleted"
+            assert await traces.words(shard_of(HERE), "turn_1")
+            await ask("ACL SETUSER", "default", "+hset")
+
+            async def is_gone() -> bool:
+                return not await traces.words(shard_of(HERE), "turn_1")
+
+            await until_true(is_gone, 10)
+
+
+async def test_whose_words_they_are_is_noted_once_the_store_is_back(tmp_path: Path) -> None:
+    """Else /forget me would not reach what was only heard in a group."""
+    server, group = RedisServer(tmp_path), "mailbox:group-1"
+    server.start()
+    try:
+        async with open_store(server.url, history_days=1) as store:
+            traces, harness = Traces(store, 7), Harness(store, [], settings=WORDS)
+            observe = harness.runner.services.features.observe
+            observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+            await until_true(lambda: kept(traces, "event"), 10)
+            server.kill()
+            observe(group, "turn_2", EventTaken(words("m2", "hello"), "message", "left_out"))
+            with pytest.raises(StoreUnavailable):
+                await store.scripts.ask("PING")
+            server.start()
+
+            async def is_kept() -> bool:
+                return bool(await traces.words(shard_of(group), "turn_2"))
+
+            await until_true(is_kept, 20)
+            assert f"words {group}" in await store.belongings.read(person_of(group, "u1"))
+            await harness.runner.services.features.aclose()
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize(("left", "count"), [("TurnParked", 0), ("", 1)])
+def test_who_leaves_a_turn_to_others_has_recorded_that(left: str, count: int) -> None:
+    """Only of a process that was killed there is no end."""
+    first = replace(share(1, Fact("event", 0), outcome=""), left=left)
+    second = replace(share(2_000, Fact("decision", 1)), share="b", resumed=True)
+    lines = waterfall(TracedTurn("turn_1", [first, second]), TurnWords(), UTC, 3_000)
+    assert "\n".join(lines).count("recorded no end") == count
+
+
+async def test_a_turn_that_is_given_up_has_taken_its_time(store: Store, traces: Traces) -> None:
+    """From its beginning to its last step."""
+    harness = Harness(store, [])
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+    began_at = now_ms()
+    await until(lambda: now_ms() >= began_at + 5)
+    observe(HERE, "turn_1", ShareFailed("given_up", "started 5 times"))
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert (turn.outcome, turn.ms >= 5) == ("failed", True)
+
+
+async def test_a_turn_waits_though_the_store_was_away_meanwhile(
+    store: Store, traces: Traces
+) -> None:
+    """A share that is shorter than it was is no older state."""
+    harness = Harness(store, [])
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+    for cause in ("TurnParked", "StoreUnavailable", "TurnParked"):
+        observe(HERE, "turn_1", ShareEnded(cause))
+        await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert turn.waits
+
+
+async def test_a_store_that_has_lost_its_data_gets_the_key_back(
+    store: Store, traces: Traces, redis: Redis
+) -> None:
+    """Else no conversation would be found by its id among what is kept from then on."""
+    harness = Harness(store, [])
+    observe = harness.runner.services.features.observe
+    observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
+    await sent(harness)
+    await redis.flushall()
+    observe(HERE, "turn_2", EventTaken(words("m2", "hello"), "message", "answered"))
+    await sent(harness)
+    every = {seconds: work for _, seconds, work in harness.runner.services.features.every}
+    await every[BOUND_S]()
+    digest = await traces.digest_of(HERE)
+    assert [turn.first.conversation for turn in await find_turns(traces)] == [digest]
