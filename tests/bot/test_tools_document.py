@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import shlex
 from pathlib import Path
@@ -76,11 +77,17 @@ def test_the_class_works(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
 
 
 def test_the_counter_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """One after the other."""
+    """Each call by one, also those that begin at once."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "counter.py").write_text(example("tools_reference.md", "python", "Shares"), "utf-8")
     for count in (1, 2):
         assert call_tool("count_up", {}, tmp_path) == ToolOutcome({"result": count})
+    count_up = run_path("counter.py")["count_up"]
+
+    async def at_once() -> list[int]:
+        return await asyncio.gather(*(count_up(context()) for _ in range(30)))
+
+    assert sorted(asyncio.run(at_once())) == list(range(1, 31))
 
 
 async def test_the_hook_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
