@@ -3,6 +3,8 @@ when people say so."""
 
 from __future__ import annotations
 
+import json
+import shlex
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.features.traces.records import unpack_words
+from bot.prompts import read_prompt
 from bot.store.embedded import ValkeyServer
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.gemini_answers import Answer, said
 from tests.process.kaiwa_process import KaiwaProcess, kaiwa
+from tests.project import ROOT
 from tests.waiting import until, until_true
 
 TALK = "conversation-1"
@@ -142,3 +146,28 @@ async def test_no_word_is_left(
         await running.idle(seconds=30)
         assert await traced_words(tmp_path) == ""
         await is_gone(tmp_path, SECRET)
+
+
+async def test_the_persona_is_seen_in_a_request(tmp_path: Path) -> None:
+    """As docs/persona.md says: by its example and its commands, of the demo model too."""
+    page = (ROOT / "docs" / "persona.md").read_text("utf-8")
+    example = page.split("```markdown\n")[1].split("```")[0].strip()
+    (tmp_path / "persona.md").write_text(example, "utf-8")
+    shown = page.split("## See it in a request")[1].split("```sh\n")[1].split("```")[0]
+    run, trace, unpack = (shlex.split(line) for line in shown.splitlines())
+    variables = dict(one.split("=") for one in run[:2])
+    assert run[2:] == [".venv/bin/kaiwa", "run"]
+    async with kaiwa(tmp_path, *run[3:], **variables) as running:
+        await running.say(TALK, "What is 12*7?")
+        await running.answers(TALK, 1)
+
+        async def is_kept() -> bool:
+            return await requests_kept(tmp_path) == 2
+
+        await until_true(is_kept, 10)
+        await command(tmp_path, *trace[1:], **variables)
+    assert unpack[1:4] == ["-m", "zipfile", "-e"]
+    with zipfile.ZipFile(tmp_path / unpack[4]) as archive:
+        (first,) = (name for name in archive.namelist() if name.startswith("001-request-"))
+        system, _ = json.loads(archive.read(first))
+    assert system.startswith(example.replace("{bot_name}", "Umi") + "\n\n" + read_prompt("data"))
