@@ -85,7 +85,8 @@ def test_the_counter_counts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     count_up = run_path("counter.py")["count_up"]
 
     async def at_once() -> list[int]:
-        return await asyncio.gather(*(count_up(context()) for _ in range(30)))
+        counted: list[int] = await asyncio.gather(*(count_up(context()) for _ in range(30)))
+        return counted
 
     assert sorted(asyncio.run(at_once())) == list(range(1, 31))
 
