@@ -23,15 +23,7 @@ from bot import log as logging
 from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.features.traces.prompts import Prompts
-from bot.features.traces.records import (
-    AFTERWARDS,
-    Act,
-    Fact,
-    Share,
-    Words,
-    encode,
-    pack_words,
-)
+from bot.features.traces.records import AFTERWARDS, Act, Fact, Share, Words, encode, pack_words
 from bot.features.traces.store import TURN_BYTES, Change, Traces, keyed
 from bot.store.keys import person_of, shard_of
 from bot.telemetry.observed import (
@@ -387,9 +379,8 @@ class Recorder:
         """Send shares, with their words and acts."""
         changes: list[Change] = []
         for share in shares:
-            writers, share.writers = share.writers, set()
-            for writer in writers:
-                self._index(share, writer)
+            while share.writers:
+                self._index(share, share.writers.pop())
             if share.records:
                 turn, records, hours = self._id(share.turn), bytes(share.records), self._hours()
                 adding = self._traces.add_words_later(
@@ -417,8 +408,7 @@ class Recorder:
             self._unless_answered(noting, share, uncount, uncount)
 
     def _index(self, share: OpenShare, writer: str) -> None:
-        """Index the conversation under a writer of words at once: a request that deletes what
-        belongs to them may follow."""
+        """Index words under their writer at once: a request that deletes them may follow."""
         indexing = self._traces.index_later(writer, share.conversation, self._hours())
         self._unless_answered(indexing, share, partial(share.writers.add, writer))
 
