@@ -233,6 +233,7 @@ class Settings(BaseSettings):
     reviewers: ModelNames = Field((), max_length=5)
     tools_dir: DirectoryPath | None = None
     tools_allow: FilePath | None = None
+    places: FilePath | None = None
     hooks: Names = ()
     mcp_servers: FilePath | None = None
     mcp_trust: Names = ()
@@ -469,7 +470,12 @@ def _checked(reader: type[Any], known: Mapping[str, Any] = NO_FIELDS) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         variable = str(first["loc"][0]).upper() if first["loc"] else "settings"
-        fix = str(first["msg"]).removeprefix("Value error, ")
-        if first["type"] in FIXES:
-            fix = FIXES[first["type"]].format_map(first.get("ctx", {}))
-        raise SettingsError(variable, fix) from None
+        raise SettingsError(variable, fix_of(first)) from None
+
+
+def fix_of(error: Mapping[str, Any]) -> str:
+    """What to do about a value, by one of pydantic's errors; it never holds the value."""
+    fix = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in FIXES:
+        fix = FIXES[str(error["type"])].format_map(error.get("ctx", {}))
+    return fix
