@@ -50,9 +50,13 @@ async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) ->
     await spend(store, "gemini-2.5-flash-lite-preview-09-2025", Usage(million), "U1", clock)
     made = await report(store, [TODAY, YESTERDAY, "2026-11-19"], load_prices())
     assert made.lines == [
-        Line(TODAY, "gemini-2.5-flash", 1, 2, million, million // 2, 100_000, 100_000, 3, 0.665),
-        Line(TODAY, "made-up", 1, 2, 5, 0, 5, 0, 0, None),
-        Line(YESTERDAY, "gemini-2.5-flash-lite-preview-09-2025", 1, 2, million, 0, 0, 0, 0, 0.1),
+        Line(
+            TODAY, "gemini-2.5-flash", "", 1, 2, million, million // 2, 100_000, 100_000, 3, 0.665
+        ),
+        Line(TODAY, "made-up", "", 1, 2, 5, 0, 5, 0, 0, None),
+        Line(
+            YESTERDAY, "gemini-2.5-flash-lite-preview-09-2025", "", 1, 2, million, 0, 0, 0, 0, 0.1
+        ),
     ]
     assert made.usd == 0.765
     assert made.users == [Heavy("line:U1", 1_750_000), Heavy("line:Uab…890", 10)]
@@ -61,6 +65,7 @@ async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) ->
         (
             TODAY,
             "gemini-2.5-flash",
+            "",
             "1",
             "2",
             "1,000,000",
@@ -70,7 +75,7 @@ async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) ->
             "3",
             "0.6650",
         ),
-        (TODAY, "made-up", "1", "2", "5", "0", "5", "0", "0", ""),
+        (TODAY, "made-up", "", "1", "2", "5", "0", "5", "0", "0", ""),
     ]
 
 
