@@ -13,15 +13,14 @@ from bot.app.storage import connect, open_store_of
 from bot.channels import Host, InboundEvent, line
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import channel_checks
-from bot.checks import CheckResult, Examined
-from bot.cli.prepare import prepare, print_report
+from bot.checks import CheckResult
+from bot.cli.prepare import checks_of_features, prepare, print_report
 from bot.errors import SettingsError
-from bot.features.registry import load_configs
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import check_servers, mcp_servers
 from bot.plugins import open_tools
 from bot.providers.registry import open_model
-from bot.settings import FeatureConfig, Settings, config_beside
+from bot.settings import Settings, config_beside
 from bot.store.embedded import ValkeyServer
 from bot.texts import load
 
@@ -56,7 +55,7 @@ def openers_of(settings: Settings) -> Openers:
         tools=lambda: open_tools(settings),
         model=partial(open_model, settings),
         channels=checks_of_channels(settings),
-        mcp={**checks_of_mcp(settings), **checks_of_features(settings)},
+        mcp={**checks_of_mcp(settings), **checks_of_features(settings, open_tools, open_model)},
     )
 
 
@@ -98,20 +97,6 @@ def checks_of_mcp(settings: Settings) -> dict[str, Callable[[], Awaitable[list[C
             return await check_servers(settings, store.tool_pins)
 
     return {"mcp": check} if mcp_servers(settings) else {}
-
-
-def checks_of_features(settings: Settings) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
-    """The checks of features that have some, by the feature's name."""
-
-    async def check(config: type[FeatureConfig]) -> list[CheckResult]:
-        async with open_store_of(settings) as store, open_tools(settings) as tools:
-            examined = Examined(store, tools, partial(open_model, settings))
-            return await config_beside(config, settings).examine(settings, examined)
-
-    examining = {
-        name: config for name, config in load_configs().items() if "examine" in vars(config)
-    }
-    return {name: partial(check, config) for name, config in examining.items()}
 
 
 async def set_up_line(settings: Settings, url: str) -> list[CheckResult]:

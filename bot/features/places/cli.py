@@ -33,13 +33,12 @@ def places(
         raise BadInput("write kaiwa places explain CONVERSATION, or kaiwa places alone")
     if what:
         lines = context.obj(partial(report.explain, conversation=conversation, person=person))
-        head = ("field", "value", "set by")
     else:
         lines = context.obj(report.seen)
-        head = ("place", "tables", "tokens", "USD")
     if as_json:
         print(encode(lines).decode())
         return
+    head = ("field", "value", "set by") if what else ("place", "tables", "tokens", "USD")
     print_table(head, report.rows(lines), elastic=2)
     if not what:
         print(f"{len(lines)} places, use of {report.DAYS} days", file=sys.stderr)

@@ -58,7 +58,7 @@ def test_the_command_prints_lines_and_the_sum(call: Call) -> None:
     """For a person; as JSON with every rating, and with no person."""
     today = asyncio.run(rated_now(("U1", "gemini", "slack:T1:C1", True)))
     code, out, err = call("feedback", "--days", "2")
-    assert (code, out) == (0, f"{today}\tgemini\tslack\t1\t0\n")
+    assert (code, out) == (0, f"{today}\tgemini\t\tslack\t1\t0\n")
     assert err == "1 good and 0 bad ratings in 2 days\n"
     code, out, _ = call("feedback", "--json")
     printed = json.loads(out)

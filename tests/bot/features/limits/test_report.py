@@ -23,6 +23,9 @@ pytestmark = pytest.mark.usefixtures("restored_logging", "settings")
 GROUP = "line:Ubot00000:group:C1234567890"
 
 
+MODEL, LITE = "gemini-2.5-flash", "gemini-2.5-flash-lite-preview-09-2025"
+
+
 async def spend(
     store: Store, model: str, usage: Usage, user: str, clock: Clock, searches: int = 0
 ) -> None:
@@ -120,8 +123,8 @@ def test_the_command_prints_lines_for_a_person(call: Call) -> None:
     assert (code, out.splitlines()) == (
         0,
         [
-            f"{today}\tgemini-2.5-flash\t1\t2\t2,000,000\t0\t100,000\t0\t0\t0.8500",
-            f"{today}\tmade-up\t1\t2\t2,000,000\t0\t100,000\t0\t0\t",
+            f"{today}\tgemini-2.5-flash\t\t1\t2\t2,000,000\t0\t100,000\t0\t0\t0.8500",
+            f"{today}\tmade-up\t\t1\t2\t2,000,000\t0\t100,000\t0\t0\t",
             "",
             "user\tline:U1\t4,200,000",
             "conversation\tline:Ubo…000:group:C12…890\t4,200,000",
