@@ -88,7 +88,7 @@ def checks_of_features(
             examined = Examined(store, tools, partial(open_model, settings))
             return await config_beside(config, settings).examine(settings, examined)
 
-    checks = {}
+    checks: dict[str, Callable[[], Awaitable[list[CheckResult]]]] = {}
     for name, config in load_configs().items():
         if config.examine is not FeatureConfig.examine:
             checks[name] = partial(check, config)

@@ -13,7 +13,7 @@ from bot.clock import Days
 from bot.errors import SettingsError
 from bot.features.places.report import Field, Seen, examine, explain, rows, seen
 from bot.features.places.seen import SeenPlaces, Use
-from bot.settings import Settings
+from bot.settings import Settings, load
 from bot.store import Store
 from tests.fakes.tools import Echo, Launch, tool_map
 
@@ -42,7 +42,7 @@ def settings(tmp_path: Path) -> Settings:
     (tmp_path / "shop.md").write_text("You sell tea.", "utf-8")
     path = tmp_path / "places.toml"
     path.write_text(FILE, "utf-8")
-    return Settings(places=path, timezone="UTC")
+    return load(known={"places": path, "timezone": "UTC"})
 
 
 async def test_each_field_is_explained_by_its_line(store: Store, settings: Settings) -> None:
@@ -120,4 +120,4 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
 async def test_without_a_file_the_command_says_what_to_set(store: Store) -> None:
     """One line."""
     with pytest.raises(SettingsError, match="PLACES: names no file"):
-        await seen(Settings(), store)
+        await seen(load(), store)
