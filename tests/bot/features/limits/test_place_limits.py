@@ -5,10 +5,10 @@ from __future__ import annotations
 import structlog
 
 from bot.alerts import Alerts
+from bot.channels import AS_EVERYWHERE, PlaceLimit, PlaceSettings
 from bot.clock import Days
 from bot.features.limits.budgets import Budgets, Excess
 from bot.features.limits.settings import Config
-from bot.place import AS_EVERYWHERE, PlaceLimit, PlaceSettings
 from bot.prices import MILLION
 from bot.store import Store
 from bot.telemetry import Metrics
