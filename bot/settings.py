@@ -368,6 +368,11 @@ class FeatureConfig(BaseModel):
         """The feature's lines of the start report."""
         return []
 
+    @property
+    def has_checks(self) -> bool:
+        """Whether ``examine`` has anything to do."""
+        return False
+
     async def examine(self, settings: Settings, examined: Examined) -> list[CheckResult]:
         """The feature's lines of ``kaiwa doctor`` that the start report has not."""
         return []
