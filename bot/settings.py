@@ -25,7 +25,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, NoDecode, SettingsConfigDict
 
-from bot.checks import CheckResult
+from bot.checks import CheckResult, Examined
 from bot.errors import SettingsError
 from bot.texts import LANGUAGES
 
@@ -161,7 +161,8 @@ def _model(value: str) -> str:
     raise ValueError("write demo or PROVIDER:MODEL, as in gemini:gemini-flash-latest")
 
 
-def _names(value: Any) -> Any:
+def names_of(value: Any) -> Any:
+    """Names that are separated by commas."""
     return (
         tuple(part.strip() for part in value.split(",") if part.strip())
         if isinstance(value, str)
@@ -209,9 +210,9 @@ BaseURL = Annotated[str, AfterValidator(_base_url)]
 PublicURL = Annotated[str, AfterValidator(check_public_url)]
 ApiURL = Annotated[str, AfterValidator(check_api_url)]
 ModelName = Annotated[str, AfterValidator(_model)]
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(names_of)]
 ServerTools = Annotated[Names, AfterValidator(_server_tools)]
-ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_names)]
+ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(names_of)]
 RedisURL = Annotated[SecretStr, AfterValidator(_redis_url)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 Processes = Annotated[int, AfterValidator(_processes)]
@@ -233,6 +234,7 @@ class Settings(BaseSettings):
     reviewers: ModelNames = Field((), max_length=5)
     tools_dir: DirectoryPath | None = None
     tools_allow: FilePath | None = None
+    places: Path | None = None
     hooks: Names = ()
     mcp_servers: FilePath | None = None
     mcp_trust: Names = ()
@@ -366,6 +368,15 @@ class FeatureConfig(BaseModel):
         """The feature's lines of the start report."""
         return []
 
+    @property
+    def has_checks(self) -> bool:
+        """Whether ``examine`` has anything to do."""
+        return False
+
+    async def examine(self, settings: Settings, examined: Examined) -> list[CheckResult]:
+        """The feature's lines of ``kaiwa doctor`` that the start report has not."""
+        return []
+
 
 def secrets_in(config: BaseModel) -> list[str]:
     """The values that the log must not contain."""
@@ -469,7 +480,12 @@ def _checked(reader: type[Any], known: Mapping[str, Any] = NO_FIELDS) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         variable = str(first["loc"][0]).upper() if first["loc"] else "settings"
-        fix = str(first["msg"]).removeprefix("Value error, ")
-        if first["type"] in FIXES:
-            fix = FIXES[first["type"]].format_map(first.get("ctx", {}))
-        raise SettingsError(variable, fix) from None
+        raise SettingsError(variable, fix_of(first)) from None
+
+
+def fix_of(error: Mapping[str, Any]) -> str:
+    """What to do about a value, by one of pydantic's errors; it never holds the value."""
+    fix = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in FIXES:
+        fix = FIXES[str(error["type"])].format_map(error.get("ctx", {}))
+    return fix

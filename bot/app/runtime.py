@@ -94,14 +94,14 @@ async def open_runtime(
     )
     runner = ConversationRunner(conversations, services.agent)
     if not only_console:
-        admits = conversations.features.limits is not NO_LIMITS
-        check_limits(settings, registry, admits=admits)
+        check_limits(settings, registry, admits=conversations.features.limits is not NO_LIMITS)
     intake, alerts = Intake(conversations), conversations.alerts
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
     access = Access(alerts.notice, ends=is_start)
     console = make_console(services, refusals, signed, conversations.features)
     channels[console.name] = console
     async with AsyncExitStack() as stack:
+        await conversations.features.open()
         if not only_console:
             host = _host(
                 services, refusals, signed, conversations, listens=listens, is_start=is_start
@@ -151,6 +151,7 @@ def _host(
         overviews=conversations.features,
         find_conversation=store.inbox.find_conversation,
         may_use=conversations.features.limits.may_use,
+        settings_of=conversations.settings_of,
     )
 
 

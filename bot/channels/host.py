@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from bot.channels.places import SettingsOf, as_everywhere
 from bot.clock import now_ms
 from bot.texts import Texts
 from bot.transcript import FileRef
@@ -267,6 +268,7 @@ class Host:
         overviews: None: only checks run.
         find_conversation: of a message, for events that do not name it.
         may_use: counts what has a limit a day.
+        settings_of: what differs in a place.
     """
 
     accept: Accept
@@ -285,3 +287,4 @@ class Host:
     overviews: Overviews | None = None
     find_conversation: FindConversation = find_no_conversation
     may_use: MayUse = allow_use
+    settings_of: SettingsOf = as_everywhere

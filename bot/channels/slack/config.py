@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, model_validator
 
+from bot.channels import Speak
 from bot.errors import SettingsError
 from bot.settings import NO_SECRET, Names, Secret
 
@@ -52,7 +53,7 @@ class Config(BaseModel):
     slack_signing_secret: Secret = NO_SECRET
     slack_app_token: Secret = NO_SECRET
     slack_api_base_url: Annotated[str, AfterValidator(_api_url)] = "https://slack.com/api/"
-    slack_follow_threads: bool = False
+    slack_follow_threads: bool = True
     slack_feedback: bool = True
     approvers: Names = ()
     allowed_users: Names = ()
@@ -63,6 +64,11 @@ class Config(BaseModel):
         """The bot token turns Slack on, with a signing secret (HTTP) or an app token (Socket
         Mode)."""
         return bool(self.slack_bot_token.get_secret_value())
+
+    @property
+    def speak(self) -> Speak:
+        """Which messages call the bot, where no place says otherwise."""
+        return "thread" if self.slack_follow_threads else "mention"
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
