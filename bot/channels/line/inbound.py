@@ -119,7 +119,7 @@ class WebhookReceiver:
                 continue
             if event.delivery_context.is_redelivery:
                 self._traffic.record("redelivery", received_at)
-            chat = (event.source or NOWHERE).chat(webhook.destination)
+            chat = (event.source or NOWHERE).chat(webhook.destination, self._host.account)
             arrival = read_event(self._config, event, chat, received_at) if chat else None
             if not (chat and arrival):
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import structlog
 
-from bot.channels.line.delivery import PUSHED, READ
+READ, PUSHED = "line:quota", "line:quota:pushed"
 from bot.channels.line.types import Quota
 from bot.errors import DeliveryRefused
 from tests.bot.channels.line.rig import IN_GROUP, IN_ROOM, Rig, open_rig
