@@ -151,6 +151,7 @@ def _host(
         overviews=conversations.features,
         find_conversation=store.inbox.find_conversation,
         may_use=conversations.features.limits.may_use,
+        settings_of=conversations.settings_of,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from bot.clock import now_ms
+from bot.place import SettingsOf, as_everywhere
 from bot.texts import Texts
 from bot.transcript import FileRef, channel_named
 
@@ -268,6 +269,7 @@ class Host:
         overviews: None: only checks run.
         find_conversation: of a message, for events that do not name it.
         may_use: counts what has a limit a day.
+        settings_of: what differs in a place.
         account: of the platform, to which the channel belongs; empty for the only one.
     """
 
@@ -287,6 +289,7 @@ class Host:
     overviews: Overviews | None = None
     find_conversation: FindConversation = find_no_conversation
     may_use: MayUse = allow_use
+    settings_of: SettingsOf = as_everywhere
     account: str = ""
 
     def channel(self, platform: str) -> str:

@@ -26,6 +26,7 @@ from bot.channels import (
 )
 from bot.commands import CANCELS, FORGETS, STOPS
 from bot.errors import StoreUnavailable
+from bot.place import PlaceSettings
 from bot.store import Erase, JournalledTurn, Lease
 from bot.telemetry.observed import ObservedStep
 from bot.transcript import Author, Message, Spending
@@ -197,10 +198,7 @@ def rejected(call_id: str, reason: str) -> ApprovalDecision:
 
 class Limits:
     """Limits what is answered, and counts what it costs. One feature at most is this too; as it
-    stands here, nothing is limited.
-
-    Every method that waits raises ``StoreUnavailable`` if the store does not answer.
-    """
+    stands here, nothing is limited. What waits raises ``StoreUnavailable`` as hooks do."""
 
     async def admit(
         self, conversation: str, turn_id: str, batch: Sequence[ParsedEvent], result: TurnResult
@@ -212,8 +210,7 @@ class Limits:
     async def admit_joining(
         self, conversation: str, turn_id: str, messages: Sequence[InboundEvent]
     ) -> int:
-        """How many of these messages of one person may join a turn; the others wait for the
-        next."""
+        """How many messages of one person may join a turn; the others wait for the next."""
         return len(messages)
 
     async def tokens_left(self, turn_id: str, request: TurnRequest) -> int | None:
@@ -335,10 +332,8 @@ class Feature:
         """
 
     async def begin_with_changes(self, lease: Lease, events: Sequence[InboundEvent]) -> bool:
-        """Look at the events with which a turn would begin; some change messages.
-
-        Returns:
-            Whether an earlier turn goes on in its place; then the events are in the inbox again.
+        """Look at the events with which a turn would begin; some change messages. Whether an
+        earlier turn goes on in its place; then the events are in the inbox again.
 
         Raises:
             LeaseLost: nothing was done.
@@ -364,8 +359,8 @@ class Feature:
         return text
 
     def answer_wordless(self, events: Sequence[InboundEvent], history: Sequence[Message]) -> str:
-        """What is said, without the model, to messages that are made of something else than typed
-        words (``InboundEvent.action``); empty where the model has to answer."""
+        """What is said without the model to messages of something else than typed words
+        (``InboundEvent.action``); empty where the model has to answer."""
         return ""
 
     async def receive(
@@ -378,6 +373,10 @@ class Feature:
     async def configure(self, conversation: str, event: InboundEvent) -> Configuration | None:
         """What differs in a turn whose newest message is this one; None for nothing. A turn that
         goes on in another process asks again."""
+        return None
+
+    def settings_of(self, conversation: str, person: str) -> PlaceSettings | None:
+        """What is set for a conversation, or for a person there; looked up in memory."""
         return None
 
     async def read_file(self, person: str, mime: str, data: bytes) -> str:
@@ -433,8 +432,8 @@ class Feature:
         """
 
     async def cards(self, conversation: str, messages: Sequence[Message]) -> Sequence[ButtonCard]:
-        """The cards with buttons that a conversation keeps, and others that were shown with these
-        messages, for a channel that shows a conversation anew."""
+        """The cards with buttons that a conversation keeps, and others that these messages showed,
+        for a channel that shows a conversation anew."""
         return ()
 
     def places(self, conversation: str) -> Collection[str]:

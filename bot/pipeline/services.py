@@ -6,17 +6,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import structlog
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
-from bot.agent.loop import Agent
 from bot.agent.turn import NOBODY
 from bot.alerts import Alerts
 from bot.channels import Accept, Channel, InboundEvent, KeptSection, Reply
@@ -34,6 +34,7 @@ from bot.pipeline.feature import (
     TurnResult,
     Work,
 )
+from bot.place import AS_EVERYWHERE, PlaceSettings
 from bot.providers import Provider
 from bot.store import Erase, JournalledTurn, Lease, Store
 from bot.telemetry import Metrics
@@ -42,6 +43,9 @@ from bot.texts import Texts, language_for
 from bot.transcript import Message, channel_of
 from toolset.stores import FindStore
 from toolset.tool_map import ToolMap
+
+if TYPE_CHECKING:
+    from bot.agent.loop import Agent
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -73,6 +77,8 @@ REGISTERED = (
     "where_possible",
     "tool_stores",
 )
+# The conversation that is processed in this context, for what its operator has set for it.
+HERE: ContextVar[str] = ContextVar("here", default="")
 HOOKS = {name: hook for name, hook in vars(Feature).items() if callable(hook) and name[0] != "_"}
 
 
@@ -294,6 +300,13 @@ class Services:
         channel = self.channel(conversation)
         return channel.place(conversation).id if channel else conversation
 
+    def settings_of(self, conversation: str, person: str = "") -> PlaceSettings:
+        """What is set for a conversation, or for a person there."""
+        for find in self.features.hooks(Feature.settings_of):
+            if found := find(conversation, person):
+                return found
+        return AS_EVERYWHERE
+
     async def current_address(self, lease: Lease, event: InboundEvent, reply: Reply) -> str:
         """The address of a reply to an event that is ready now, without what has expired of it."""
         channel = self.channels[channel_of(lease.conversation)]
@@ -328,7 +341,8 @@ class Services:
         """The language in which the event's author is answered."""
         text, locale = event.message.text, (event.message.author or NOBODY).locale
         is_command = self.commands.read(text) is not None
-        return language_for(text, locale, self.defaults.language, is_command=is_command)
+        default = self.settings_of(HERE.get(), event.author_id).language or self.defaults.language
+        return language_for(text, locale, default, is_command=is_command)
 
     def sentence(self, key: str, event: InboundEvent, **values: object) -> str:
         """A sentence of the catalogue in the language of the event's author."""
@@ -342,8 +356,10 @@ class Services:
         return Reply(text, private=event.group, keep="until_refused")
 
     def time_zone(self, event: InboundEvent) -> str:
-        """The author's time zone; the bot's if the author's is unknown."""
-        return usable_zone((event.message.author or NOBODY).time_zone, self.defaults.time_zone)
+        """The author's time zone; the place's or the bot's if the author's is unknown."""
+        default = self.settings_of(HERE.get(), event.author_id).time_zone
+        zone = (event.message.author or NOBODY).time_zone
+        return usable_zone(zone, default or self.defaults.time_zone)
 
 
 def leave_to_workers(conversation: str, author: str) -> None:
