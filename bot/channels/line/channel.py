@@ -34,7 +34,7 @@ from bot.channels.line.delivery import (
     Sender,
 )
 from bot.channels.line.formatting import Formatter, find_pictures
-from bot.channels.line.inbound import PATH, WebhookReceiver, find_turn
+from bot.channels.line.inbound import WebhookReceiver, find_turn, path_of
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import (
     Address,
@@ -109,7 +109,7 @@ class Line(Channel):
         timeout_s: float = 10.0,
     ) -> None:
         self.name = host.channel("line")
-        self._path = f"{PATH}/{host.account}".rstrip("/")
+        self._path = path_of(host.account)
         self._clock = host.clock
         self._kv = host.kv
         self._client = Client(config, timeout_s)

@@ -130,6 +130,11 @@ class WebhookReceiver:
             await self._host.accept(chat.conversation, arrival)
 
 
+def path_of(account: str) -> str:
+    """The path of an account's webhook."""
+    return f"{PATH}/{account}" if account else PATH
+
+
 async def find_turn(kv: KeyValue, chat: Chat, message_id: str) -> str:
     """The turn that one of our messages answered; empty for any other message.
 

@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 from bot.channels import Host, Listens
 from bot.channels.slack.config import Config, Timing
 from bot.channels.slack.formatting import mentioned_users
-from bot.channels.slack.inbound import PATH, Payload, WebhookReceiver, receive_by_socket
+from bot.channels.slack.inbound import Payload, WebhookReceiver, path_of, receive_by_socket
 from bot.channels.slack.lookups import Identity
 from bot.channels.traffic import TrafficRecorder
 from bot.tasks import run_beside
@@ -81,8 +81,7 @@ class App:
         is_on = bool(self._config.slack_signing_secret.get_secret_value())
         if not is_on or workspace is not next(iter(self._workspaces.values())):
             return ()
-        path = f"{PATH}/{self._host.account}".rstrip("/")
-        return (Route(path, self._receiver.answer, methods=["POST"]),)
+        return (Route(path_of(self._host.account), self._receiver.answer, methods=["POST"]),)
 
     async def _connect(self, listens: Listens) -> None:
         """Receive by Socket Mode once Slack has taken a token."""

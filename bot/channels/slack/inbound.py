@@ -82,6 +82,11 @@ async def _answer(receive: Receive, payload: Payload) -> tuple[int, Payload]:
         return 500, {}
 
 
+def path_of(account: str) -> str:
+    """The path of an account's webhook."""
+    return f"{PATH}/{account}" if account else PATH
+
+
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes, now_s: float) -> bool:
     """Whether Slack signed this body within the last five minutes."""
     timestamp = headers.get("x-slack-request-timestamp", "")
