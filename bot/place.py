@@ -14,6 +14,9 @@ from toolset.offer.rules import EVERYTHING, Rule
 Speak = Literal["", "mention", "thread", "all", "never"]
 
 
+PlaceUnit = Literal["tokens", "dollars"]
+
+
 class PlaceLimit(NamedTuple):
     """A limit of one day, which all share to whom it applies.
 
@@ -24,7 +27,7 @@ class PlaceLimit(NamedTuple):
     """
 
     key: str
-    unit: Literal["tokens", "dollars"]
+    unit: PlaceUnit
     most: int
     source: str
 

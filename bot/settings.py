@@ -162,7 +162,8 @@ def _model(value: str) -> str:
     raise ValueError("write demo or PROVIDER:MODEL, as in gemini:gemini-flash-latest")
 
 
-def _names(value: Any) -> Any:
+def names_of(value: Any) -> Any:
+    """Names that are separated by commas."""
     return (
         tuple(part.strip() for part in value.split(",") if part.strip())
         if isinstance(value, str)
@@ -210,9 +211,9 @@ BaseURL = Annotated[str, AfterValidator(_base_url)]
 PublicURL = Annotated[str, AfterValidator(check_public_url)]
 ApiURL = Annotated[str, AfterValidator(check_api_url)]
 ModelName = Annotated[str, AfterValidator(_model)]
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(names_of)]
 ServerTools = Annotated[Names, AfterValidator(_server_tools)]
-ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_names)]
+ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(names_of)]
 RedisURL = Annotated[SecretStr, AfterValidator(_redis_url)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 Processes = Annotated[int, AfterValidator(_processes)]
@@ -234,7 +235,7 @@ class Settings(BaseSettings):
     reviewers: ModelNames = Field((), max_length=5)
     tools_dir: DirectoryPath | None = None
     tools_allow: FilePath | None = None
-    places: FilePath | None = None
+    places: Path | None = None
     hooks: Names = ()
     mcp_servers: FilePath | None = None
     mcp_trust: Names = ()

@@ -109,6 +109,7 @@ async def open_runtime(
     console = make_console(services, refusals, signed, conversations.features)
     channels[console.name] = console
     async with AsyncExitStack() as stack:
+        await conversations.features.open()
         if not only_console:
             host = _host(
                 services, refusals, signed, conversations, listens=listens, is_start=is_start

@@ -344,11 +344,8 @@ class Feature:
         self, lease: Lease, edits: Mapping[str, Message | None], events: Sequence[InboundEvent]
     ) -> None:
         """Make edits of messages of earlier turns, by their ids, to what comes of them or is kept
-        of them besides the history; None deletes a message.
-
-        Args:
-            events: have brought the edits; none where the turn under way reads them later.
-        """
+        of them besides the history; None deletes a message. The events have brought the edits;
+        there are none where the turn under way reads them later."""
 
     def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
         """The model's text as people are to see it; None where nothing is sent.
@@ -443,6 +440,9 @@ class Feature:
 
     async def run(self) -> None:
         """Run beside the workers of each process; never returns."""
+
+    async def open(self) -> None:
+        """Read what must be known before messages come. ``SettingsError`` ends the start."""
 
     def history_grown(self, conversation: str, size: int) -> None:
         """Learn, as no turn waits any more, that the turns nearly fill what a request may hold: so

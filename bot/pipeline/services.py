@@ -260,6 +260,10 @@ class Features:
                 return True
         return False
 
+    async def open(self) -> None:
+        """See ``Feature.open``."""
+        await self.each(Feature.open)
+
     async def aclose(self) -> None:
         """See ``Feature.aclose``."""
         await self.each(Feature.aclose)
@@ -306,6 +310,11 @@ class Services:
             if found := find(conversation, person):
                 return found
         return AS_EVERYWHERE
+
+    def model_of(self, conversation: str, person: str = "") -> Provider:
+        """The model that answers there."""
+        models = self.settings_of(conversation, person).models
+        return self.models(models, "PLACES") if models else self.provider
 
     async def current_address(self, lease: Lease, event: InboundEvent, reply: Reply) -> str:
         """The address of a reply to an event that is ready now, without what has expired of it."""

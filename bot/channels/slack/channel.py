@@ -259,13 +259,18 @@ class Slack(Channel):
         if channel_of(received.conversation) != self.name:
             return False
         conversation, author = received.conversation, received.event.author_id
-        if received.if_participating and not await self._enricher.takes_part(conversation):
-            return False
         waiting = self._sender.waiting
-        if received.if_asked and not await waiting.is_asked(conversation, author):
+        concerns = not (received.if_participating or received.if_asked)
+        if received.if_participating:
+            concerns = await self._enricher.takes_part(conversation)
+        if received.if_asked and not concerns:
+            concerns = await waiting.is_asked(conversation, author)
+        if not concerns:
             return False
         if received.shown_in and author:
             conversation = await waiting.find_asked(conversation, author)
+        if received.author and not await self._enricher.may_answer(conversation, received):
+            return False
         return await self._host.accept(conversation, received.event)
 
     async def _in_thread(self, received: ReceivedEvent) -> ReceivedEvent:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
@@ -14,6 +14,7 @@ from bot.channels.slack.config import Config
 from bot.channels.slack.formatting import (
     FEEDBACK,
     OF_FEEDBACK,
+    addresses_one,
     escape,
     mentioned_users,
     plain_text,
@@ -42,6 +43,7 @@ from bot.channels.slack.types import (
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.file_types import CANVAS, MIB, MOST_BYTES, kind_of
+from bot.place import PlaceSettings
 from bot.safe_text.glyphs import safe_name
 from bot.texts import language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id
@@ -176,12 +178,13 @@ class ReceivedEvent:
     """An event for the bot.
 
     Attributes:
-        if_participating: counts only where the bot takes part in the conversation already.
-        if_asked: counts only if the conversation has an open question to its author.
+        if_participating: counts where the bot takes part in the conversation already.
+        if_asked: counts if the conversation has an open question to its author.
         shown_in: the 1:1 channel of a yes or no, in which questions of slash commands are shown
             too.
         names_no_thread: a change of a message that may be in another thread than its own, which the
             event does not say.
+        author: of a message, where bots are answered.
     """
 
     conversation: str
@@ -190,6 +193,7 @@ class ReceivedEvent:
     if_asked: bool = False
     shown_in: str = ""
     names_no_thread: bool = False
+    author: Literal["", "bot", "person"] = ""
 
 
 class Reader:
@@ -219,9 +223,14 @@ class Reader:
             return None
         if event.subtype in ("message_changed", "message_deleted"):
             return self._read_change(envelope, bot_users)
-        if event.subtype in MESSAGE_SUBTYPES and _is_person(event, bot_users) and event.ts:
-            return self._read_message(envelope, event.ts, bot_users)
-        return None
+        user = event.user or event.bot_id
+        place = self._host.settings_of(self._locate(envelope).conversation, user)
+        is_bot = _is_one_of(event, place.bots, bot_users)
+        if is_bot:
+            envelope = replace(envelope, event=replace(event, user=user))
+        elif event.subtype not in MESSAGE_SUBTYPES or not _is_person(event, bot_users):
+            return None
+        return self._read_message(envelope, bot_users, place, is_bot) if event.ts else None
 
     def read_command(self, command: Command, *, is_direct: bool) -> ReceivedEvent:
         """A slash command as a message. Its answer is for the sender alone, so it has a
@@ -262,7 +271,9 @@ class Reader:
         if not (name and is_conversation(conversation)):
             return None
         config = self._config
-        if user.id not in config.approvers and not config.allows(user.id, address.channel):
+        approvers = self._host.settings_of(conversation, user.id).approvers
+        may_decide = user.id in (config.approvers if approvers is None else approvers)
+        if not may_decide and not config.allows(user.id, address.channel):
             return None
         where, at = write_address(address), ms(action.action_ts)
         group = chat_of(conversation).is_group
@@ -332,27 +343,36 @@ class Reader:
         return ReceivedEvent(chat.conversation, greeting)
 
     def _read_message(
-        self, envelope: Envelope, ts: str, bot_users: frozenset[str]
+        self, envelope: Envelope, bot_users: frozenset[str], place: PlaceSettings, is_bot: bool
     ) -> ReceivedEvent | None:
         event, chat = envelope.event, self._locate(envelope)
-        is_mention = event.type == "app_mention"
-        is_called = is_mention or not chat.is_group or mentioned_users(event.text) & bot_users
-        follows = bool(event.thread_ts) and self._config.slack_follow_threads
+        speak = place.speak or self._config.speak
+        is_mention = event.type == "app_mention" or bool(mentioned_users(event.text) & bot_users)
+        is_called = is_mention or not chat.is_group or speak == "all"
+        follows = speak == "thread" and bool(event.thread_ts) and not addresses_one(event.text)
         is_answer = self._spoken_commands.answer(plain_text(event.text)) is not None
         decides = bool(event.thread_ts) and is_answer
         if not (is_called or follows or decides):
             return None
-        is_allowed = self._config.allows(event.user, event.channel)
+        is_allowed = is_bot or self._config.allows(event.user, event.channel)
         if chat.is_group and not is_allowed:
             return None
-        parts = _parts(event, bot_users, is_mention=is_mention)
-        arrival = self._message_event(chat, event, ts, parts)
+        parts = _parts(event, bot_users, is_mention=event.type == "app_mention")
+        arrival = self._message_event(chat, event, event.ts, parts)
         if not is_allowed:
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
         follows = follows and not is_called
         shown_in = chat.channel if not chat.is_group and is_answer else ""
-        if_asked = decides and not (is_called or follows)
-        return ReceivedEvent(chat.conversation, arrival, follows, if_asked, shown_in)
+        if_asked = decides and not is_called
+        author: Literal["", "bot", "person"] = "bot" if is_bot else "person"
+        return ReceivedEvent(
+            chat.conversation,
+            arrival,
+            follows,
+            if_asked,
+            shown_in,
+            author=author if place.bots else "",
+        )
 
     def _message_event(
         self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]
@@ -453,6 +473,13 @@ def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:
     """Whether the author is a person, neither this bot nor another one."""
     is_bot = posted.bot_id or posted.app_id or posted.user in bot_users | {SLACKBOT}
     return bool(posted.user) and not is_bot
+
+
+def _is_one_of(posted: SlackMessage, bots: Collection[str], bot_users: frozenset[str]) -> bool:
+    """Whether the author is one of these bots, and not this one."""
+    is_bot = bool(posted.bot_id) and posted.subtype in (*MESSAGE_SUBTYPES, "bot_message")
+    is_named = posted.bot_id in bots or posted.user in bots
+    return is_bot and is_named and posted.user not in bot_users
 
 
 def _message(chat: Chat, posted: SlackMessage, ts: str, parts: tuple[Part, ...]) -> Message:

@@ -7,7 +7,7 @@ has too many rows for a message.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 import structlog
@@ -223,6 +223,7 @@ class Forms:
         self._client = client
         self._config = config
         self._reader = reader
+        self._settings_of = host.settings_of
         self._kv = host.priority_kv
         self._texts = host.texts
         self._language = host.language
@@ -241,7 +242,7 @@ class Forms:
         language = known.language if known else self._language
         if known is None or known.card.key != key or known.is_whole:
             await self._tell(pressed, "card.over", language)
-        elif pressed.user.id not in {known.card.asker_id, *self._config.approvers}:
+        elif pressed.user.id not in {known.card.asker_id, *self._approvers(conversation, pressed)}:
             await self._tell(pressed, "card.not_yours", language)
         else:
             view = self._view(known, conversation, self._reader.address_of(pressed))
@@ -250,6 +251,10 @@ class Forms:
             ):
                 log.warning("slack.modal_not_opened", cause=cause)
                 await self._tell(pressed, "slack.review_late", language)
+
+    def _approvers(self, conversation: str, pressed: Press) -> Collection[str]:
+        approvers = self._settings_of(conversation, pressed.user.id).approvers
+        return self._config.approvers if approvers is None else approvers
 
     def read_press(self, pressed: ViewPress) -> ReceivedEvent | None:
         """The event of a button in a form; None for a button that is not ours."""
