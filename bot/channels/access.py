@@ -83,6 +83,8 @@ class Access:
         for name, refused in answered.items():
             if refused and not (has_accounts and is_up):
                 raise TokenRefused(f"{name}: {refused}" if "@" in name else str(refused))
+            if refused:
+                self._note(name, str(refused))
         self._ends = False
         self._goes_on.set()
 

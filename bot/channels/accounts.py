@@ -7,8 +7,10 @@ not an account's.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,10 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from bot.errors import SettingsError
-from bot.place_file import PlaceFile, Table, parse, read_sources
+from bot.place_file import PlaceFile, Sources, Table, parse, read_sources
 from bot.settings import Settings, env_file_values, environment_value
 
+ACCOUNT = re.compile(r"^\s*\[\[\s*[\"']?account", re.MULTILINE)
 NAME = re.compile(r"[a-z0-9-]{1,30}")
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{1,99}")
 FIX_OF_NAME = "write a name of your own, of a-z, 0-9 and -, at most 30 characters"
@@ -26,10 +29,38 @@ NO_VALUE = "write the name of a variable, as SHOP_TOKEN, never the secret itself
 FIX_OF_VARIABLE = "the variable that it names is not set, in the environment or in .env"
 
 
-# Accounts are those with which the process has begun.
-@lru_cache(maxsize=4)
-def _tables(path: Path) -> PlaceFile:
-    return parse(read_sources(path))
+@lru_cache(maxsize=4)  # accounts are those with which the process has begun
+def _tables(path: Path, kept: Path) -> PlaceFile:
+    """The file; where it is broken, the one with which Kaiwa has begun last."""
+    try:
+        return parse(read_sources(path))
+    except SettingsError:
+        if kept.is_file():
+            return parse(Sources(path.name, kept.read_text("utf-8"), {}))
+        # Without accounts it may have begun elsewhere: places look into the store.
+        if not path.is_file() or ACCOUNT.search(path.read_text("utf-8", "replace")):
+            raise
+        return parse(Sources(path.name, "", {}))
+
+
+def _kept(settings: Settings) -> Path:
+    return settings.kaiwa_data_dir / "accounts.toml"
+
+
+def keep_accounts(settings: Settings) -> None:
+    """Keep the file for a process that begins while it is broken. It holds no secret."""
+    if settings.places is None:
+        return
+    kept = _kept(settings)
+    file = _tables(settings.places, kept)
+    with suppress(OSError):
+        if not file.accounts:
+            kept.unlink(missing_ok=True)
+            return
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        new = kept.with_name(f"{kept.name}.{os.getpid()}")
+        new.write_text(file.sources.text, "utf-8")
+        new.replace(kept)
 
 
 def read_accounts(
@@ -45,7 +76,7 @@ def read_accounts(
     """
     if settings.places is None:
         return
-    file, seen = _tables(settings.places), set[tuple[str, str]]()
+    file, seen = _tables(settings.places, _kept(settings)), set[tuple[str, str]]()
     for table in file.accounts:
         platform, name = table.values.get("platform"), table.values.get("name")
         if not isinstance(platform, str) or platform not in configs:
@@ -61,7 +92,7 @@ def read_accounts(
 
 def variables_of(settings: Settings) -> set[str]:
     """The variables that tables name."""
-    accounts = _tables(settings.places).accounts if settings.places else ()
+    accounts = _tables(settings.places, _kept(settings)).accounts if settings.places else ()
     values = [value for table in accounts for value in table.values.values()]
     nested = [one for value in values if isinstance(value, dict) for one in value.values()]
     return {one for one in [*values, *nested] if isinstance(one, str) and VARIABLE.fullmatch(one)}

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from bot.channels import Channel, Host, Recipient, line, slack
-from bot.channels.accounts import read_accounts
+from bot.channels.accounts import keep_accounts, read_accounts
 from bot.checks import CheckResult
 from bot.errors import SettingsError
 from bot.settings import Settings, config_beside, secrets_in
@@ -198,6 +198,7 @@ async def open_channels(
                 opened = one.entry.package.open(one.config, own)
                 for channel in await stack.enter_async_context(opened):
                     channels[channel.name] = channel
+        keep_accounts(settings)
         yield MappingProxyType(channels)
 
 

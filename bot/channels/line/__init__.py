@@ -69,6 +69,7 @@ class Config(BaseModel):
         line_sender_name: is shown in place of the account's name; so is the icon.
         allowed_users: user ids; empty for everybody.
         allowed_groups: group and room ids; empty for all.
+        approvers: user ids of those who may decide besides the asker.
     """
 
     line_channel_secret: Secret = NO_SECRET
@@ -81,6 +82,7 @@ class Config(BaseModel):
     line_sender_icon_url: Annotated[str, AfterValidator(_picture_url)] = ""
     allowed_users: Names = ()
     allowed_groups: Names = ()
+    approvers: Names = ()
 
     @property
     def is_on(self) -> bool:

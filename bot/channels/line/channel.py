@@ -109,6 +109,7 @@ class Line(Channel):
         timeout_s: float = 10.0,
     ) -> None:
         self.name = host.channel("line")
+        self.approvers = config.approvers if host.account else None
         self._path = path_of(host.account)
         self._clock = host.clock
         self._kv = host.kv

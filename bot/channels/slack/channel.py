@@ -87,6 +87,7 @@ class Slack(Channel):
         team: str = "",
     ) -> None:
         self.name = host.channel("slack")
+        self.approvers = config.approvers if host.account else None
         self._is_alone = app is None
         self._app = app or App(config, host, timing)
         self._app.join(team, self)

@@ -23,7 +23,7 @@ from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_events import CHANNEL, DIRECT
 
 # What is the operator's alone.
-OPERATORS = (b"traces", b"totals")
+OPERATORS = (b"traces", b"totals", b"places")
 TRAFFIC = {
     kv_key(f"{name}:{one.name}").encode()
     for name in ("line@shop", "slack@acme")
@@ -59,11 +59,11 @@ async def world(
         lines, slacks = {"shop": shop, "school": school}, {"acme": acme, "beta": beta}
         for name, fake in lines.items():
             fake.access_token = f"token-of-{name}"
-        for name, fake in slacks.items():
-            fake.tokens = {f"xoxb-{name}"}
-            fake.add_user()
+        for name, workspace in slacks.items():
+            workspace.tokens = {f"xoxb-{name}"}
+            workspace.add_user()
         tables = [line_table(*one) for one in lines.items()]
-        tables += [slack_table(name, fake) for name, fake in slacks.items()]
+        tables += [slack_table(*one) for one in slacks.items()]
         async with open_accounts(
             tmp_path,
             monkeypatch,
