@@ -38,6 +38,7 @@ class Workspace(Messages, Views):
 
     Attributes:
         bot: the user id of its bot.
+        team: its id.
         scopes: granted to the app's token.
         no_status: channels in which no status is shown.
         file_cards: what files.info knows.
@@ -56,6 +57,7 @@ class Workspace(Messages, Views):
 
     origin: str = ""
     bot: str = BOT
+    team: str = TEAM
     scopes: list[str] = field(default_factory=SCOPES.copy)
     messages: dict[str, list[JSON]] = field(default_factory=lambda: {CHANNEL: [], DIRECT: []})
     no_status: set[str] = field(default_factory=set)
@@ -110,7 +112,7 @@ class Workspace(Messages, Views):
             "user_id": self.bot,
             "bot_id": BOT_ID,
             "team": "Test",
-            "team_id": TEAM,
+            "team_id": self.team,
         }
         return {"ok": True, "url": "https://test.slack.com/", "is_enterprise_install": False, **who}
 

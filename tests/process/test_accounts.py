@@ -1,4 +1,4 @@
-"""``kaiwa run`` with two accounts of LINE, an app in two workspaces, and one with a refused token."""
+"""``kaiwa run`` with accounts of LINE and Slack, of which one has a refused token."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.channels.accounts.rig import LINE_SECRETS, SIGNING, answer, line_table, variables
-from tests.bot.channels.accounts.test_workspaces import TWO, open_app, seen_in
+from tests.bot.channels.accounts.rig import (
+    LINE_SECRETS,
+    SIGNING,
+    TWO,
+    answer,
+    line_table,
+    variables,
+)
+from tests.bot.channels.accounts.test_workspaces import open_app, seen_in
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.line import LineFake, line_fake

@@ -2,6 +2,7 @@
 Socket Mode.
 
     channel     the Protocol's class        config       what an operator sets
+    app         ways in of several workspaces
     inbound     webhook and Socket Mode     types        Slack's data as structs
     events      from an event to what stands in the inbox
     client      the API                     lookups      people, threads, the bot itself

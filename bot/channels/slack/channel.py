@@ -50,6 +50,7 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.channels.slack.views import Forms, Home, asks_for_form
+from bot.errors import TokenRefused
 from bot.transcript import channel_of
 from toolset.web.json_values import as_object
 
@@ -89,6 +90,7 @@ class Slack(Channel):
         self.name = host.channel("slack")
         self.approvers = config.approvers if host.account else None
         self._is_alone = app is None
+        self._team = team
         self._app = app or App(config, host, timing)
         self._app.join(team, self)
         self._config = config
@@ -129,6 +131,10 @@ class Slack(Channel):
         """Ask for the bot's ids; the process with which Kaiwa starts also asks for a connection of
         Socket Mode."""
         await self.identity.learn()
+        if self._team and self._team not in self.identity.teams:
+            raise TokenRefused(
+                f"slack_bot_tokens: the token of {self._team} is another workspace's"
+            )
         if self._app.has_socket and self._host.listens and self._host.is_start:
             token = self._config.slack_app_token.get_secret_value()
             async with Client(token, self._config.slack_api_base_url) as client:

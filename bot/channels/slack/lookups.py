@@ -165,12 +165,17 @@ def _author(user_id: str, data: object) -> Author:
 
 
 class Identity:
-    """The bot's ids; empty until Slack has sent them."""
+    """The bot's ids; empty until Slack has sent them.
+
+    Attributes:
+        teams: the workspace that the token is for, or its organisation.
+    """
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self.user = ""
         self.bot = ""
+        self.teams: set[object] = set()
 
     @property
     def users(self) -> frozenset[str]:
@@ -186,6 +191,7 @@ class Identity:
         response = await self._client.check_token("auth.test", "SLACK_BOT_TOKEN", FIX_OF_BOT)
         self.user = str(response.data.get("user_id", ""))
         self.bot = str(response.data.get("bot_id", ""))
+        self.teams = {response.data.get("team_id"), response.data.get("enterprise_id")}
 
 
 log = structlog.stdlib.get_logger(__name__)

@@ -80,6 +80,7 @@ async def app(
 def open_app(one: SlackFake, two: SlackFake, **fields: str) -> str:
     """Its table; the API knows both tokens."""
     one.tokens, two.tokens, two.bot = {"xoxb-one"}, {"xoxb-two"}, OTHER_BOT
+    two.team = TWO
     one.others = {"xoxb-two": two}
     for fake in (one, two):
         fake.add_user()
@@ -175,3 +176,33 @@ async def test_one_socket_is_for_both(
             await until(lambda: bool(kaiwa.due))
             await kaiwa.process()
             assert ([len(one.posted), len(two.posted)], one.opened) == ([0, 1], 1)
+
+
+async def test_a_token_of_another_workspace_is_refused(
+    settings: Settings, gemini: GeminiFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would answer what it has not been asked."""
+    with slack_fake() as one, slack_fake() as two:
+        table = open_app(one, two)
+        two.team = "T00000003"
+        variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
+        async with open_accounts(tmp_path, monkeypatch, gemini, table, **variables) as kaiwa:
+            assert kaiwa.runtime.access.missing == {
+                f"slack@corp.{TWO}": f"slack_bot_tokens: {TWO} has another one's"
+            }
+
+
+async def test_approvers_are_an_accounts_own(
+    settings: Settings, gemini: GeminiFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of APPROVERS are other people there."""
+    with slack_fake() as one, slack_fake() as two:
+        tables = open_app(one, two, approvers="U2"), slack_table("acme", two)
+        two.tokens |= {"xoxb-acme"}
+        variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
+        variables |= {"APPROVERS": "U1"}
+        async with open_accounts(tmp_path, monkeypatch, gemini, *tables, **variables) as kaiwa:
+            settings_of = kaiwa.runtime.conversations.services.settings_of
+            assert settings_of(f"slack@corp.{ONE}:{ONE}:C1", "U1").approvers == ("U2",)
+            assert settings_of(f"slack@acme:{ONE}:C1", "U1").approvers == ()
+            assert settings_of(f"slack:{ONE}:C1", "U1").approvers is None
