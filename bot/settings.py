@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, NoDecode, SettingsConfigDict
 
-from bot.checks import CheckResult
+from bot.checks import CheckResult, Examined
 from bot.errors import SettingsError
 from bot.texts import LANGUAGES
 
@@ -376,6 +376,10 @@ class FeatureConfig(BaseModel):
 
     def describe(self, settings: Settings) -> list[CheckResult]:
         """The feature's lines of the start report."""
+        return []
+
+    async def examine(self, settings: Settings, examined: Examined) -> list[CheckResult]:
+        """The feature's lines of ``kaiwa doctor`` that the start report has not."""
         return []
 
 

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
+from functools import lru_cache
+from hashlib import sha256
 
 from msgspec.structs import asdict, replace
 
@@ -137,6 +139,12 @@ class Configuration:
 USUAL = Configuration()
 
 
+@lru_cache(maxsize=64)
+def digest_of_persona(text: str) -> str:
+    """Names a whole persona in records of turns, so that two versions can be compared."""
+    return sha256(text.encode()).hexdigest()[:8]
+
+
 class Agent:
     """A model with tools.
 
@@ -178,6 +186,11 @@ class Agent:
         agent.max_tool_turns = min(self.max_tool_turns, configuration.max_tool_turns)
         agent._configuration = configuration
         return agent
+
+    @property
+    def persona(self) -> str:
+        """The digest of the system prompt without the channel's style."""
+        return digest_of_persona(self.system)
 
     async def run(self, turn: Turn) -> Message | None:
         """Run a turn from its present state to its answer; None if all its user messages were taken
@@ -283,7 +296,7 @@ class Agent:
                         case Completed(response):
                             if links and (rest := links.end()):
                                 await show(AnswerText(rest))
-                            await turn.spend(response)
+                            await turn.spend(response, self.persona)
                             reason, turn.model = response.stop_reason, response.model
                             tokens = asdict(response.usage)
                             call.end("model.called", reason, turn.model, tokens=tokens)

@@ -14,7 +14,7 @@ from bot.channels import Host, InboundEvent
 from bot.channels.line.doctor import set_up
 from bot.channels.registry import accounts_of, channel_checks
 from bot.checks import CheckResult
-from bot.cli.prepare import prepare, print_report
+from bot.cli.prepare import checks_of_features, prepare, print_report
 from bot.errors import SettingsError
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import check_servers, mcp_servers
@@ -55,7 +55,7 @@ def openers_of(settings: Settings) -> Openers:
         tools=lambda: open_tools(settings),
         model=partial(open_model, settings),
         channels=checks_of_channels(settings),
-        mcp=checks_of_mcp(settings),
+        mcp={**checks_of_mcp(settings), **checks_of_features(settings, open_tools, open_model)},
     )
 
 

@@ -150,12 +150,14 @@ class AnsweredTurn(NamedTuple):
     Attributes:
         messages: of the turn.
         model: that wrote the answer; empty for a sentence of the catalogue.
+        persona: digest of the one it had.
     """
 
     conversation: str
     turn_id: str
     messages: Sequence[Message]
     model: str = ""
+    persona: str = ""
 
 
 AddToAnswer = Callable[[AnsweredTurn, Reply], Awaitable[Reply]]
@@ -445,8 +447,7 @@ class Feature:
         """Read what must be known before messages come. ``SettingsError`` ends the start."""
 
     def history_grown(self, conversation: str, size: int) -> None:
-        """Learn, as no turn waits any more, that the turns nearly fill what a request may hold: so
-        many bytes."""
+        """Learn, as no turn waits, that the turns nearly fill a request: so many bytes."""
 
     async def aclose(self) -> None:
         """End what runs beside turns, as the process ends."""

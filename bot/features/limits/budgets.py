@@ -239,7 +239,7 @@ class Budgets:
         if spending.searches:
             kinds["searches"] = spending.searches
         for kind, number in kinds.items():
-            totals.counts[f"{kind} {model}"] += number
+            totals.counts[f"{kind} {model} {spending.persona}".rstrip()] += number
         totals.counts["tokens"] += tokens
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush_soon())

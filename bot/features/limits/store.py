@@ -68,7 +68,8 @@ class Totals:
     """The whole bot's day, or what is to be added to it.
 
     Attributes:
-        counts: ``tokens``, and by ``kind model``, such as ``output gemini-3.5-flash``.
+        counts: ``tokens``, and by ``kind model``, such as ``output gemini-3.5-flash``, with the
+            persona behind it.
         users: tokens by name, the most first, like ``conversations``.
     """
 

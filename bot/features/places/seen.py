@@ -7,6 +7,7 @@ kaiwa:{07}:places:use:2026-11-21          tokens and micro-dollars by the digest
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -63,13 +64,14 @@ class SeenPlaces:
         """The places, the newest first."""
         return [place.decode() for place in await self._scripts.ask("ZREVRANGE", SEEN, 0, -1)]
 
-    async def used(self, days: Iterable[str], place: str) -> Use:
-        """What a place has used on these days."""
-        name = digest_of(place)
-        asked = (("HMGET", _use_key(day), f"{name} tokens", f"{name} micros") for day in days)
-        answers = await self._scripts.ask_each(asked)
-        tokens, micros = (sum(int(one[at] or 0) for one in answers) for at in (0, 1))
-        return Use(tokens, micros)
+    async def used(self, days: Iterable[str]) -> dict[str, Use]:
+        """What each place has used on these days, by its digest."""
+        counts: Counter[str] = Counter()
+        for answer in await self._scripts.ask_each(("HGETALL", _use_key(day)) for day in days):
+            for field, count in answer.items():
+                counts[field.decode()] += int(count)
+        names = {field.partition(" ")[0] for field in counts}
+        return {name: Use(counts[f"{name} tokens"], counts[f"{name} micros"]) for name in names}
 
 
 def _use_key(day: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bot.checks import CheckResult
+from bot.checks import CheckResult, Examined
 from bot.errors import SettingsError
 from bot.features.places.book import PlaceBook
 from bot.place_file import read_sources
@@ -33,3 +33,10 @@ class Config(FeatureConfig):
             return [CheckResult("failure", "places", error.fix, fix)]
         counts = f"{len(book.places)} places, {len(book.file.accounts)} accounts"
         return [CheckResult("ok", "places", f"{self.places}: {counts}", "unset PLACES to use none")]
+
+    async def examine(self, settings: Settings, examined: Examined) -> list[CheckResult]:
+        """What is doubtful in the file."""
+        # The start reads settings, and needs none of this.
+        from bot.features.places.report import examine  # noqa: PLC0415
+
+        return await examine(settings, examined) if self.places else []

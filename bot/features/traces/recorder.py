@@ -42,6 +42,7 @@ from bot.telemetry.observed import (
     EventTaken,
     Measured,
     ObservedStep,
+    PersonaChosen,
     Rated,
     RequestSent,
     ResponseRead,
@@ -90,6 +91,7 @@ class OpenShare:
     at: int
     share: str = field(default_factory=partial(secrets.token_hex, 3))
     person: str = ""
+    persona: str = ""
     facts: list[Fact] = field(default_factory=list)
     outcome: str = ""
     ms: int = 0
@@ -144,6 +146,7 @@ class Recorder:
         self._deleting: set[asyncio.Task[None]] = set()
         self._takes: Mapping[type[Any], Callable[[OpenShare, Any, int], None]] = {
             EventTaken: self._event,
+            PersonaChosen: self._persona,
             RequestSent: self._request,
             ResponseRead: self._response,
             AttemptFailed: self._failure,
@@ -254,6 +257,9 @@ class Recorder:
             deleting = asyncio.create_task(self._delete_words(share.conversation))
             self._deleting.add(deleting)
             deleting.add_done_callback(self._deleting.discard)
+
+    def _persona(self, share: OpenShare, step: PersonaChosen, at: int) -> None:
+        share.persona = step.persona
 
     def _request(self, share: OpenShare, step: RequestSent, at: int) -> None:
         share.asked_at[step.model] = at
@@ -428,6 +434,7 @@ class Recorder:
             self._version,
             share.resumed,
             share.left,
+            share.persona,
         )
 
     def _act(self, share: OpenShare, at: int, ended: CallEnded) -> Act:
