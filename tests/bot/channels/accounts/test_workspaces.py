@@ -188,7 +188,7 @@ async def test_a_token_of_another_workspace_is_refused(
         variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
         async with open_accounts(tmp_path, monkeypatch, gemini, table, **variables) as kaiwa:
             assert kaiwa.runtime.access.missing == {
-                f"slack@corp.{TWO}": f"slack_bot_tokens: {TWO} has another one's"
+                f"slack@corp.{TWO}": f"slack_bot_tokens: the token of {TWO} is another workspace's"
             }
 
 
