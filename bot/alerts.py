@@ -88,6 +88,8 @@ class Alerts:
         text = self._texts.get(
             f"alert.{cause}", self._language, platform=platform, detail=detail, count=count
         )
+        if "@" in platform and platform not in text:
+            text = f"{platform}: {text}"
         log.error("alert.raised", cause=cause, notice=text)
         try:
             if await self.post(name, text, platform) and count:

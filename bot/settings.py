@@ -6,6 +6,7 @@ environment and ``.env``. What a channel, a provider, a feature or a tool reads 
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -308,9 +309,18 @@ class Settings(BaseSettings):
     def webhooks_on(self) -> bool:
         """Whether LINE or Slack send webhooks: then a proxy is in front, and every visitor may look
         local."""
-        return self.line_on or (
-            self.slack_on and bool(self.slack_signing_secret.get_secret_value())
-        )
+        by_http = self.slack_on and bool(self.slack_signing_secret.get_secret_value())
+        return self.line_on or by_http or self.has_accounts
+
+    @property
+    def has_accounts(self) -> bool:
+        """Whether PLACES has accounts of LINE or Slack; what is wrong with it is said elsewhere."""
+        try:
+            return bool(
+                self.places and tomllib.loads(self.places.read_text("utf-8-sig")).get("account")
+            )
+        except (OSError, ValueError):
+            return False
 
     @property
     def addresses_of_others(self) -> list[str]:
@@ -380,7 +390,9 @@ class FeatureConfig(BaseModel):
 
 def secrets_in(config: BaseModel) -> list[str]:
     """The values that the log must not contain."""
-    values = dict(config).values()
+    values = [*dict(config).values()]
+    for value in dict(config).values():
+        values += value.values() if isinstance(value, dict) else ()
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
@@ -415,7 +427,7 @@ def _refuse_useless(settings: Settings) -> None:
     refusals = (
         (not is_known, "LANGUAGE", f"write {' or '.join(LANGUAGES)}"),
         (
-            is_forgetful and (settings.line_on or settings.slack_on),
+            is_forgetful and (settings.line_on or settings.slack_on or settings.has_accounts),
             "REDIS_URL",
             "this platform forgets its disk daily; add a Redis (heroku-redis)",
         ),

@@ -4,9 +4,16 @@ these."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 from bot.app.console import make_console
@@ -132,8 +139,7 @@ def _host(
     is_start: bool,
 ) -> Host:
     settings, store = services.settings, services.store
-    lock = services.shared / "listens.lock" if services.shared else None
-    listening: Listens = partial(hold_lock, lock, LISTENS_POLL_S) if lock else nullcontext
+    listening: Listens = partial(_hold, services.shared) if services.shared else nullcontext
     return Host(
         accept,
         store.kv,
@@ -153,6 +159,11 @@ def _host(
         may_use=conversations.features.limits.may_use,
         settings_of=conversations.settings_of,
     )
+
+
+def _hold(shared: Path, channel: str) -> AbstractAsyncContextManager[None]:
+    """Hold a channel's lock among the processes that share a port."""
+    return hold_lock(shared / f"listens-{channel}.lock", LISTENS_POLL_S)
 
 
 def check_limits(

@@ -8,7 +8,7 @@ from Kaiwa (``host``).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
@@ -293,11 +293,14 @@ class Channel(Protocol):
     Attributes:
         name: first word of its conversations' ids.
         style: how to write on this platform, for the system prompt; the same bytes in every turn.
+        approvers: ids of people who may decide besides the asker, in place of APPROVERS, whose ids
+            mean other people there; None where APPROVERS is meant.
     """
 
     name: str
     style: str
     abilities: Abilities = Abilities()
+    approvers: Collection[str] | None = None
 
     @abstractmethod
     def routes(self) -> Sequence[BaseRoute]:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
@@ -315,8 +315,13 @@ class Services:
         """What is set for a conversation, or for a person there."""
         for find in self.features.hooks(Feature.settings_of):
             if found := find(conversation, person):
-                return found
-        return AS_EVERYWHERE
+                break
+        else:
+            found = AS_EVERYWHERE
+        channel = self.channel(conversation)
+        if channel is None or channel.approvers is None or found.approvers is not None:
+            return found
+        return replace(found, approvers=tuple(channel.approvers))
 
     def model_of(self, conversation: str, person: str = "") -> Provider:
         """The model that answers there."""

@@ -201,6 +201,7 @@ class Reader:
     def __init__(self, config: Config, host: Host) -> None:
         self._config = config
         self._host = host
+        self._account = host.account
         self._spoken_commands = SpokenCommands(host.texts)
 
     def read_event(self, envelope: Envelope, bot_users: frozenset[str]) -> ReceivedEvent | None:
@@ -222,7 +223,7 @@ class Reader:
         if event.subtype in ("message_changed", "message_deleted"):
             return self._read_change(envelope, bot_users)
         user = event.user or event.bot_id
-        place = self._host.settings_of(_locate(envelope).conversation, user)
+        place = self._host.settings_of(self._locate(envelope).conversation, user)
         is_bot = _is_one_of(event, place.bots, bot_users)
         if is_bot:
             envelope = replace(envelope, event=replace(event, user=user))
@@ -242,7 +243,7 @@ class Reader:
         text = plain_text(command.text) or "/help"
         if text.partition(" ")[0].casefold() in self._host.tool_commands:
             text = f"/{text}"  # people leave the slash of a tool's command out there
-        chat = Chat(command.team_id, command.channel_id)
+        chat = Chat(command.team_id, command.channel_id, account=self._account)
         message_id = chat.message_id(command.trigger_id or new_id("command"))
         author = Author(command.user_id)
         message = Message(message_id, "user", (Text(text),), now_ms(), author=author)
@@ -252,7 +253,7 @@ class Reader:
         arrival = InboundEvent(message, write_address(address))
         if not self._config.allows(command.user_id, command.channel_id):
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
-        return ReceivedEvent(Chat(command.team_id, recipient).conversation, arrival)
+        return ReceivedEvent(chat._replace(channel=recipient).conversation, arrival)
 
     def read_press(self, action: Action, user: Presser, address: Address) -> ReceivedEvent | None:
         """The event that a pressed button makes; None for a button that is not ours, and for people
@@ -313,7 +314,7 @@ class Reader:
     def _read_stop(self, envelope: Envelope, user: str) -> ReceivedEvent | None:
         """A press of Slack's own stop button."""
         event = envelope.event
-        chat = _locate(envelope)
+        chat = self._locate(envelope)
         at, is_direct = event.event_ts, event.channel.startswith("D")
         if not (is_direct or chat.thread) or not self._config.allows(user, event.channel):
             return None
@@ -333,16 +334,17 @@ class Reader:
             return None
         team, at = envelope.team, envelope.event.event_ts
         author = Author(inviter) if inviter else None
-        message_id = Chat(team, channel).message_id(f"joined:{at}")
+        chat = Chat(team, channel, NO_THREAD, self._account)
+        message_id = chat.message_id(f"joined:{at}")
         message = Message(message_id, "user", (), ms(at), author=author)
         address = write_address(Address(channel, user=inviter, team=team))
         greeting = InboundEvent(message, address, True, "canned", "slack.greeting")
-        return ReceivedEvent(Chat(team, channel, NO_THREAD).conversation, greeting)
+        return ReceivedEvent(chat.conversation, greeting)
 
     def _read_message(
         self, envelope: Envelope, bot_users: frozenset[str], place: PlaceSettings, is_bot: bool
     ) -> ReceivedEvent | None:
-        event, chat = envelope.event, _locate(envelope)
+        event, chat = envelope.event, self._locate(envelope)
         speak = place.speak or self._config.speak
         is_mention = event.type == "app_mention" or bool(mentioned_users(event.text) & bot_users)
         is_called = is_mention or not chat.is_group or speak == "all"
@@ -421,7 +423,7 @@ class Reader:
             return None
         parts = () if is_deletion else _parts(now, bot_users)
         in_thread = now.thread_ts or before.thread_ts
-        chat = _locate(envelope, in_thread or ts)
+        chat = self._locate(envelope, in_thread or ts)
         message = _message(chat, now, event.event_ts or event.ts or f"{ts}:changed", parts)
         # What was shown of the answer is looked for there; a 1:1 is one conversation, but its
         # threads are not.
@@ -436,6 +438,12 @@ class Reader:
             if_participating=chat.is_group and not concerns_us,
             names_no_thread=chat.is_group and not in_thread and old is None,
         )
+
+    def _locate(self, envelope: Envelope, thread: str = "") -> Chat:
+        event = envelope.event
+        is_direct = event.channel.startswith("D")
+        thread = "" if is_direct else thread or event.thread_ts or event.ts
+        return Chat(envelope.team, event.channel, thread, self._account)
 
 
 def _parts(
@@ -475,10 +483,3 @@ def _is_one_of(posted: SlackMessage, bots: Collection[str], bot_users: frozenset
 
 def _message(chat: Chat, posted: SlackMessage, ts: str, parts: tuple[Part, ...]) -> Message:
     return Message(chat.message_id(ts), "user", parts, ms(ts), author=Author(posted.user))
-
-
-def _locate(envelope: Envelope, thread: str = "") -> Chat:
-    event = envelope.event
-    is_direct = event.channel.startswith("D")
-    thread = "" if is_direct else thread or event.thread_ts or event.ts
-    return Chat(envelope.team, event.channel, thread)

@@ -22,7 +22,7 @@ VOICE = "slack_audio"  # a voice clip, which Slack may call a video
 CLIPS = (VOICE, "slack_video")  # recorded in Slack, for the message
 TIMESTAMP = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,20}))?")
 CONVERSATION = re.compile(
-    rf"slack(?:@[^:]{{1,32}})?:[A-Za-z0-9_]{{0,32}}:[A-Z0-9]{{1,32}}(?::{TIMESTAMP.pattern})?"
+    rf"slack(?:@[^:]{{1,64}})?:[A-Za-z0-9_]{{0,32}}:[A-Z0-9]{{1,32}}(?::{TIMESTAMP.pattern})?"
 )
 
 
@@ -53,7 +53,7 @@ class Chat(NamedTuple):
 
     def message_id(self, ts: str) -> str:
         """The same id however often, and as whichever event, a message arrives."""
-        return f"{self.team}:{self.channel}:{ts}"
+        return f"{self.account and f'{self.account}:'}{self.team}:{self.channel}:{ts}"
 
 
 def is_conversation(id: str) -> bool:
