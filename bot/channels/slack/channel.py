@@ -50,8 +50,6 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.channels.slack.views import Forms, Home, asks_for_form
-from bot.errors import TokenRefused
-from bot.transcript import channel_of
 from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
@@ -130,11 +128,7 @@ class Slack(Channel):
     async def check_access(self) -> None:
         """Ask for the bot's ids; the process with which Kaiwa starts also asks for a connection of
         Socket Mode."""
-        await self.identity.learn()
-        if self._team and self._team not in self.identity.teams:
-            raise TokenRefused(
-                f"slack_bot_tokens: the token of {self._team} is another workspace's"
-            )
+        await self.identity.learn(self._team)
         if self._app.has_socket and self._host.listens and self._host.is_start:
             token = self._config.slack_app_token.get_secret_value()
             async with Client(token, self._config.slack_api_base_url) as client:
@@ -261,9 +255,7 @@ class Slack(Channel):
         """Accept an event for the bot; false if it is none, or was accepted before."""
         if received is not None and received.names_no_thread:
             received = await self._in_thread(received)
-        if received is None or not is_conversation(received.conversation):
-            return False
-        if channel_of(received.conversation) != self.name:
+        if received is None or not is_conversation(received.conversation, self.name):
             return False
         conversation, author = received.conversation, received.event.author_id
         waiting = self._sender.waiting

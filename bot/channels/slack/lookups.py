@@ -23,7 +23,7 @@ from bot.channels.slack.formatting import GROUP, mentioned_users, plain_text, wi
 from bot.channels.slack.messages import delivery_id_of
 from bot.channels.slack.types import Address, SlackMessage, User, chat_of, read, read_address
 from bot.clock import DAY_S, HOUR_S
-from bot.errors import DeliverLater, StoreUnavailable
+from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 from bot.safe_text.glyphs import json_line, safe_name
 from bot.texts import LANGUAGES, preferred_language
 from bot.transcript import UNREADABLE, Author, Media, Part, Quote, Text, channel_of, encode
@@ -165,17 +165,12 @@ def _author(user_id: str, data: object) -> Author:
 
 
 class Identity:
-    """The bot's ids; empty until Slack has sent them.
-
-    Attributes:
-        teams: the workspace that the token is for, or its organisation.
-    """
+    """The bot's ids; empty until Slack has sent them."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self.user = ""
         self.bot = ""
-        self.teams: set[object] = set()
 
     @property
     def users(self) -> frozenset[str]:
@@ -186,12 +181,19 @@ class Identity:
         """Whether a message is the bot's own; false while the ids are unknown."""
         return bool((user and user == self.user) or (bot and bot == self.bot))
 
-    async def learn(self) -> None:
-        """Ask Slack; it raises like ``Client.check_token``."""
+    async def learn(self, team: str = "") -> None:
+        """Ask Slack; it raises like ``Client.check_token``.
+
+        Args:
+            team: the workspace that the token is to be of.
+        """
         response = await self._client.check_token("auth.test", "SLACK_BOT_TOKEN", FIX_OF_BOT)
         self.user = str(response.data.get("user_id", ""))
         self.bot = str(response.data.get("bot_id", ""))
-        self.teams = {response.data.get("team_id"), response.data.get("enterprise_id")}
+        teams = (response.data.get("team_id"), response.data.get("enterprise_id"))
+        if team and team not in teams:
+            cause = f"slack_bot_tokens: the token of {team} is another workspace's"
+            raise TokenRefused(cause)
 
 
 log = structlog.stdlib.get_logger(__name__)

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.file_types import CANVAS, MOST_BYTES, kind_of, type_of
-from bot.transcript import Author, account_of, channel_named, encode
+from bot.transcript import Author, account_of, channel_named, channel_of, encode
 
 T = TypeVar("T")
 
@@ -56,9 +56,10 @@ class Chat(NamedTuple):
         return f"{self.account and f'{self.account}:'}{self.team}:{self.channel}:{ts}"
 
 
-def is_conversation(id: str) -> bool:
-    """Whether an id that was made of what Slack has sent is a conversation's."""
-    return CONVERSATION.fullmatch(id) is not None
+def is_conversation(id: str, channel: str = "") -> bool:
+    """Whether an id that was made of what Slack has sent is a conversation's, of this channel."""
+    is_ours = not channel or channel_of(id) == channel
+    return is_ours and CONVERSATION.fullmatch(id) is not None
 
 
 def chat_of(conversation: str) -> Chat:

@@ -187,9 +187,8 @@ async def test_a_token_of_another_workspace_is_refused(
         two.team = "T00000003"
         variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
         async with open_accounts(tmp_path, monkeypatch, gemini, table, **variables) as kaiwa:
-            assert kaiwa.runtime.access.missing == {
-                f"slack@corp.{TWO}": f"slack_bot_tokens: the token of {TWO} is another workspace's"
-            }
+            cause = f"slack_bot_tokens: the token of {TWO} is another workspace's"
+            assert kaiwa.runtime.access.missing == {f"slack@corp.{TWO}": cause}
 
 
 async def test_approvers_are_an_accounts_own(
