@@ -101,8 +101,7 @@ async def open_runtime(
     )
     runner = ConversationRunner(conversations, services.agent)
     if not only_console:
-        admits = conversations.features.limits is not NO_LIMITS
-        check_limits(settings, registry, admits=admits)
+        check_limits(settings, registry, admits=conversations.features.limits is not NO_LIMITS)
     intake, alerts = Intake(conversations), conversations.alerts
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
     access = Access(alerts.notice, ends=is_start)

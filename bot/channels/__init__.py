@@ -35,6 +35,15 @@ from bot.channels.host import (
     Uploads,
     notify_nobody,
 )
+from bot.channels.places import (
+    AS_EVERYWHERE,
+    PlaceLimit,
+    PlaceSettings,
+    PlaceUnit,
+    SettingsOf,
+    Speak,
+    as_everywhere,
+)
 from bot.channels.replies import (
     ButtonCard,
     Delivery,
@@ -49,6 +58,7 @@ from bot.transcript import Media, Message
 
 # What stands in the other files.
 __all__ = [
+    "AS_EVERYWHERE",
     "NO_FILES",
     "SAY",
     "Accept",
@@ -70,10 +80,16 @@ __all__ = [
     "NoWatcher",
     "Notify",
     "Overviews",
+    "PlaceLimit",
+    "PlaceSettings",
+    "PlaceUnit",
     "Reply",
+    "SettingsOf",
+    "Speak",
     "Upload",
     "Uploads",
     "Watcher",
+    "as_everywhere",
     "fits",
     "notify_nobody",
     "say_buttons",

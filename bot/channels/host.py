@@ -7,8 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from bot.channels.places import SettingsOf, as_everywhere
 from bot.clock import now_ms
-from bot.place import SettingsOf, as_everywhere
 from bot.texts import Texts
 from bot.transcript import FileRef, channel_named
 

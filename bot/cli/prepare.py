@@ -90,6 +90,6 @@ def checks_of_features(
 
     checks: dict[str, Callable[[], Awaitable[list[CheckResult]]]] = {}
     for name, config in load_configs().items():
-        if config.examine is not FeatureConfig.examine:
+        if config_beside(config, settings).has_checks:
             checks[name] = partial(check, config)
     return checks

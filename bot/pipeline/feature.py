@@ -22,11 +22,11 @@ from bot.channels import (
     Delivery,
     InboundEvent,
     KeptSection,
+    PlaceSettings,
     Reply,
 )
 from bot.commands import CANCELS, FORGETS, STOPS
 from bot.errors import StoreUnavailable
-from bot.place import PlaceSettings
 from bot.store import Erase, JournalledTurn, Lease
 from bot.telemetry.observed import ObservedStep
 from bot.transcript import Author, Message, Spending

@@ -59,7 +59,7 @@ class ConversationRunner:
             fix = "switch them off, or list one that does in bot/features/registry.py"
             raise SettingsError("tools", f"{', '.join(acting)} act, and no feature decides; {fix}")
         self.services = services
-        self.window = HistoryWindow(services.store, agent.provider, services.history_tokens)
+        self.window = HistoryWindow(services.store, services.model_of, services.history_tokens)
         self.interrupts = RunningTurns(services.store)
         self.closing = False
         self._store = services.store

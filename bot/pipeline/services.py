@@ -19,7 +19,15 @@ from starlette.routing import BaseRoute
 
 from bot.agent.turn import NOBODY
 from bot.alerts import Alerts
-from bot.channels import Accept, Channel, InboundEvent, KeptSection, Reply
+from bot.channels import (
+    AS_EVERYWHERE,
+    Accept,
+    Channel,
+    InboundEvent,
+    KeptSection,
+    PlaceSettings,
+    Reply,
+)
 from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.pipeline.feature import (
@@ -34,7 +42,6 @@ from bot.pipeline.feature import (
     TurnResult,
     Work,
 )
-from bot.place import AS_EVERYWHERE, PlaceSettings
 from bot.providers import Provider
 from bot.store import Erase, JournalledTurn, Lease, Store
 from bot.telemetry import Metrics

@@ -76,12 +76,14 @@ class Talk:
             await running.idle(seconds=30)  # what comes later would join the same turn
 
 
+@pytest.mark.parametrize("processes", [1, 2])
 async def test_each_request_holds_only_what_its_place_has(
     here: Installation,
     gemini: GeminiFake,
     openai: OpenAIFake,
     line: LineFake,
     slack: SlackFake,
+    processes: int,
 ) -> None:
     """Also after an edit, with a broken file, after kill -9 with that, and once it is mended."""
     gemini.always = lambda _asked: said("Good day")
@@ -96,21 +98,23 @@ async def test_each_request_holds_only_what_its_place_has(
         "HISTORY_TOKENS": "16000",
     }
     talk, versions = Talk(line, slack), ["v1", "v2", "v2", "v2", "v3"]
-    async with here.run(**variables) as killed:
+    async with here.run(f"--processes={processes}", **variables) as killed:
+        await until(lambda: len(killed.log("places.read")) == processes)
         await talk.everywhere(killed)
         write(here.folder, "v2")
-        await until(lambda: len(killed.log("places.read")) == 2)
+        await until(lambda: len(killed.log("places.read")) == 2 * processes)
         await talk.everywhere(killed)
         write(here.folder, "")
         await until(lambda: bool(killed.log("alert.raised")))
         await talk.everywhere(killed)
-        [broken] = killed.log("places.broken")
+        broken = killed.log("places.broken")[0]
         assert broken["cause"].startswith("places.toml, line 2, place 1, speak: write 'mention'")
         await killed.kill()
-    async with here.run(**variables) as running:
+    async with here.run(f"--processes={processes}", **variables) as running:
+        await until(lambda: len(running.log("places.read")) == processes)
         await talk.everywhere(running)
         write(here.folder, "v3")
-        await until(lambda: len(running.log("places.read")) == 2)
+        await until(lambda: len(running.log("places.read")) == 2 * processes)
         await talk.everywhere(running)
     asked = [
         *map(of_openai, openai.chats),

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, model_validator
 
+from bot.channels import Speak
 from bot.errors import SettingsError
-from bot.place import Speak
 from bot.settings import NO_SECRET, Names, Secret
 
 # What each secret is, and where it is found.
@@ -50,7 +50,7 @@ class Config(BaseModel):
     Attributes:
         slack_signing_secret: empty: no webhook, events come by Socket Mode.
         slack_app_token: empty: no Socket Mode.
-        slack_follow_threads: threads the bot takes part in go on without a mention; None: they do.
+        slack_follow_threads: threads the bot takes part in go on without a mention.
         slack_feedback: answers have buttons for feedback.
         approvers: user ids of those who may decide besides the asker.
         allowed_users: user ids; empty for everybody.
@@ -61,7 +61,7 @@ class Config(BaseModel):
     slack_signing_secret: Secret = NO_SECRET
     slack_app_token: Secret = NO_SECRET
     slack_api_base_url: Annotated[str, AfterValidator(_api_url)] = "https://slack.com/api/"
-    slack_follow_threads: bool | None = None
+    slack_follow_threads: bool = True
     slack_feedback: bool = True
     approvers: Names = ()
     allowed_users: Names = ()
@@ -76,7 +76,7 @@ class Config(BaseModel):
     @property
     def speak(self) -> Speak:
         """Which messages call the bot, where no place says otherwise."""
-        return "mention" if self.slack_follow_threads is False else "thread"
+        return "thread" if self.slack_follow_threads else "mention"
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

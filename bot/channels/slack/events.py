@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 
-from bot.channels import SAY, STOP, Host, InboundEvent
+from bot.channels import SAY, STOP, Host, InboundEvent, PlaceSettings
 from bot.channels.slack.config import Config
 from bot.channels.slack.formatting import (
     FEEDBACK,
@@ -43,7 +43,6 @@ from bot.channels.slack.types import (
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
 from bot.file_types import CANVAS, MIB, MOST_BYTES, kind_of
-from bot.place import PlaceSettings
 from bot.safe_text.glyphs import safe_name
 from bot.texts import language_of
 from bot.transcript import Author, Media, Message, Part, Text, new_id

@@ -21,12 +21,11 @@ import structlog
 from msgspec.structs import asdict
 
 from bot.alerts import Alerts
-from bot.channels import DailyUse
+from bot.channels import DailyUse, PlaceLimit, SettingsOf, as_everywhere
 from bot.clock import Days
 from bot.errors import StoreUnavailable
 from bot.features.limits.settings import Config
 from bot.features.limits.store import Counter, Counters, Scope, Spent, Totals, Unit
-from bot.place import PlaceLimit, SettingsOf, as_everywhere
 from bot.prices import MILLION, cost, counted_tokens, load_prices
 from bot.store import Store
 from bot.store.keys import person_of

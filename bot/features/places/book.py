@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from bot.channels import PlaceLimit, PlaceSettings, PlaceUnit
 from bot.errors import SettingsError
 from bot.features.places.table import Place, Set, resolve
 from bot.pipeline.services import FindModel
-from bot.place import PlaceLimit, PlaceSettings, PlaceUnit
 from bot.place_file import VARIABLE, PlaceFile, Sources, Table, parse
 from bot.prices import MILLION
 from toolset.offer.rules import EVERYTHING, Rule

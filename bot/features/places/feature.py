@@ -11,7 +11,7 @@ from pathlib import Path
 import structlog
 
 from bot.agent.loop import Configuration
-from bot.channels import InboundEvent
+from bot.channels import InboundEvent, PlaceSettings
 from bot.clock import DAY_S, now_ms
 from bot.errors import SettingsError, StoreUnavailable
 from bot.features.places.book import PlaceBook
@@ -19,7 +19,6 @@ from bot.features.places.seen import GOOD, GOOD_S, SeenPlaces, Use
 from bot.features.places.settings import Config
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
-from bot.place import PlaceSettings
 from bot.place_file import Sources, read_sources, unpack
 from bot.prices import MILLION, cost, load_prices
 from bot.telemetry.observed import ObservedStep, ResponseRead

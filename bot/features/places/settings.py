@@ -34,9 +34,13 @@ class Config(FeatureConfig):
         counts = f"{len(book.places)} places, {len(book.file.accounts)} accounts"
         return [CheckResult("ok", "places", f"{self.places}: {counts}", "unset PLACES to use none")]
 
+    @property
+    def has_checks(self) -> bool:
+        return self.places is not None
+
     async def examine(self, settings: Settings, examined: Examined) -> list[CheckResult]:
         """What is doubtful in the file."""
         # The start reads settings, and needs none of this.
         from bot.features.places.report import examine  # noqa: PLC0415
 
-        return await examine(settings, examined) if self.places else []
+        return await examine(settings, examined)

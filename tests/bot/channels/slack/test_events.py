@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.channels import InboundEvent
+from bot.channels import InboundEvent, PlaceSettings
 from bot.channels.slack.types import Address, ms, read_address, write_address
 from bot.file_types import CANVAS
-from bot.place import PlaceSettings
 from bot.transcript import Author, Media, Message, Text
 from tests.bot.channels.slack.rig import THREAD, TS, Rig, open_rig
 from tests.facts.read import facts
@@ -204,13 +203,12 @@ async def test_a_mention_without_words_gets_our_own_sentence(rig: Rig) -> None:
     assert (within.event, within.message.text) == ("message", "What do you say to this?")
 
 
-@pytest.mark.parametrize("follow", [None, True])
 async def test_a_thread_that_the_bot_has_joined_goes_on_without_mentions(
-    fake: SlackFake, *, follow: bool | None
+    fake: SlackFake,
 ) -> None:
     """Unless the message mentions somebody else, or no channel's thread is to go on so."""
     reply = message("And tomorrow?", REPLY, thread_ts=TS)
-    async with open_rig(fake, slack_follow_threads=follow) as rig:
+    async with open_rig(fake) as rig:
         assert await rig.receive(reply) == []
         [(_, heard)] = await rig.receive(mention("Weather?", TS))
         await rig.slack.enrich(THREAD, [heard], is_new=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from bot.channels import PlaceSettings
 from bot.features.approvals.review import Reviewers
 from bot.pipeline.feature import Feature
-from bot.place import PlaceSettings
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.telemetry import Metrics

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import structlog
+from functools import partial
 
 from bot.alerts import Alerts
+from bot.channels import AS_EVERYWHERE, PlaceLimit, PlaceSettings
 from bot.clock import Days
 from bot.features.limits.budgets import Budgets, Excess
 from bot.features.limits.settings import Config
-from bot.place import AS_EVERYWHERE, PlaceLimit, PlaceSettings
 from bot.prices import MILLION
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
 from bot.transcript import Author, Spending, Usage
 from tests.bot.features.limits.budgets_harness import Clock
-from tests.bot.harness import UNLIMITED
-from tests.waiting import until
+from tests.bot.harness import UNLIMITED, Harness
+from tests.bot.test_alerts import notices
+from tests.waiting import until_true
 
 MODEL = "gemini-2.5-flash"  # 0.30 dollars for a million tokens of input
 SHOP = PlaceSettings(
@@ -35,10 +36,10 @@ def settings_of(conversation: str, person: str) -> PlaceSettings:
     return WIDE if conversation.startswith("slack") else AS_EVERYWHERE
 
 
-def budgets_on(store: Store) -> Budgets:
+def budgets_on(store: Store, alerts: Alerts | None = None) -> Budgets:
     """Budgets without other limits, whose alerts go to the log."""
-    days = Days("UTC", Clock())
-    alerts, config = Alerts(store, load(), days, "en"), Config.model_validate(UNLIMITED)
+    days, config = Days("UTC", Clock()), Config.model_validate(UNLIMITED)
+    alerts = alerts or Alerts(store, load(), days, "en")
     return Budgets(store, config, days, alerts, Metrics(), settings_of)
 
 
@@ -68,22 +69,19 @@ async def test_a_place_is_refused_when_its_day_is_spent(store: Store) -> None:
 
 async def test_the_operator_is_told_at_three_quarters_and_near_the_end(store: Store) -> None:
     """Once each, in whatever process; also that it is spent."""
-    budgets, other = budgets_on(store), budgets_on(store)
-    with structlog.testing.capture_logs() as lines:
+    harness = Harness(store, [], alert_to="mailbox:OPS")
+    alerts = harness.runner.services.alerts
+    budgets, other = budgets_on(store, alerts), budgets_on(store, alerts)
+    told: list[str] = []
+    for tokens, shares in ((200, 0), (25, 1), (10, 1), (52, 2), (20, 3), (20, 3)):
+        for each in (budgets, other):
+            await spent(each, "slack:T:C1:1.1", tokens // 2)
+        await until_true(partial(_are_told, store, harness, shares, told))
+    assert [text.partition(" %")[0] for text in told[:2]] == ["75", "95"]
+    assert "(places.toml:5: " in told[2]
+    assert all("kaiwa places" in text for text in told)
 
-        def told() -> list[str]:
-            return [line["cause"] for line in lines if line["event"] == "alert.raised"]
 
-        for tokens, causes in (
-            (200, []),
-            (25, ["place_spent_75"]),
-            (10, ["place_spent_75"]),
-            (52, ["place_spent_75", "place_spent_95"]),
-            (20, ["place_spent_75", "place_spent_95", "place_spent_100"]),
-            (20, ["place_spent_75", "place_spent_95", "place_spent_100"]),
-        ):
-            await spent(budgets, "slack:T:C1:1.1", tokens)
-            await until(lambda: told() == causes)  # noqa: B023 -- it is awaited here
-        notices = [line["notice"] for line in lines if line["event"] == "alert.raised"]
-    assert "(places.toml:5: 0.00 USD / 0.00 USD)" in notices[0]
-    assert await other.used("slack:T:C1:1.1", "u1") == await budgets.used("slack:T:C1:1.1", "u1")
+async def _are_told(store: Store, harness: Harness, number: int, told: list[str]) -> bool:
+    told[:] = await notices(store, harness)
+    return len(told) == number

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.channels import AS_EVERYWHERE, PlaceLimit, PlaceSettings
 from bot.errors import SettingsError
 from bot.features.places.book import PlaceBook
-from bot.place import AS_EVERYWHERE, PlaceLimit, PlaceSettings
 from bot.place_file import read_sources
 from bot.providers import Provider
 from bot.providers.scripted import Scripted

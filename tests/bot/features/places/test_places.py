@@ -8,19 +8,19 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import structlog
 
+from bot.channels import PlaceSettings
 from bot.errors import SettingsError
 from bot.features.places import feature
 from bot.features.places.feature import Places
 from bot.features.places.seen import SeenPlaces
 from bot.pipeline.services import Services
-from bot.place import PlaceSettings
 from bot.place_file import read_sources
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.transcript import ToolCall
 from tests.bot.harness import HERE, Harness
+from tests.bot.test_alerts import notices
 from tests.fakes.tools import Echo, Slow, tool_map
 from tests.waiting import until, until_true
 
@@ -141,15 +141,12 @@ async def test_tools_are_looked_up_at_each_request(store: Store, path: Path) -> 
 async def test_a_broken_file_leaves_the_last_good_one(store: Store, path: Path) -> None:
     """In a process that has read it, in one that starts, and once more when it is mended."""
     write(path, PIRATE)
-    async with opened(store, path, [Step("1")]) as (harness, _):
+    async with opened(store, path, [Step("1")], alert_to="mailbox:OPS") as (harness, _):
         services = harness.runner.services
-        with structlog.testing.capture_logs() as lines:
-            write(path, "[[place]]\npersona = 3\n")
-            await until(lambda: any(line["event"] == "alert.raised" for line in lines))
-        cause = "places.toml, line 2, place 1, persona: "
-        broken = [line for line in lines if line["event"] == "places.broken"]
-        assert len(broken) == 1
-        assert broken[0]["cause"].startswith(cause)
+        write(path, "[[place]]\npersona = 3\n")
+        await until_true(partial(_is_told, store))
+        [told] = await notices(store, harness)
+        assert "places.toml, line 2, place 1, persona: " in told
         assert services.settings_of(HERE).persona == "Speak like a pirate."
         async with opened(store, path, [Step("2")]) as (late, _):
             await late.say("Hi", "m2")
@@ -190,6 +187,10 @@ async def test_places_are_known_where_people_write(store: Store, path: Path) -> 
         await until_true(partial(_is_seen, store))
         await places.forget_in(HERE, "u1")
     assert await SeenPlaces(store).read() == []
+
+
+async def _is_told(store: Store) -> bool:
+    return await store.outbox.head("mailbox:notices:OPS") is not None
 
 
 async def _is_seen(store: Store) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from bot.features.places.seen import SeenPlaces, Use
 from bot.settings import Settings, load
 from bot.store import Store
 from tests.fakes.tools import Echo, Launch, tool_map
+from tests.waiting import until_true
 
 FILE = """[[place]]
 platform = "slack"
@@ -45,6 +47,12 @@ def settings(tmp_path: Path) -> Settings:
     return load(known={"places": path, "timezone": "UTC"})
 
 
+async def _have_come(store: Store, number: int) -> bool:
+    """Whether what rides with other requests is in the store."""
+    used = await SeenPlaces(store).used(Days("UTC").latest(1))
+    return len(await SeenPlaces(store).read()) == number and len(used) == number - 1
+
+
 async def test_each_field_is_explained_by_its_line(store: Store, settings: Settings) -> None:
     """In the order of the table of fields."""
     lines = await explain(settings, store, "slack:T1:C1:1700000000.1", "U1")
@@ -71,7 +79,7 @@ async def test_places_are_listed_with_what_they_used(store: Store, settings: Set
     places.note_later("slack:T1:C1", 1)
     places.note_later("line:bot:group:C9", 2)
     places.add_later(today, "slack:T1:C1", Use(300, 1_500))
-    await store.ping()
+    await until_true(partial(_have_come, store, 2))
     assert await seen(settings, store) == [
         Seen("line:bot:group:C9", "", 0, 0.0),
         Seen("slack:T1:C1", "places.toml:1 places.toml:6", 300, 0.0015),
@@ -87,7 +95,7 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
         yield
 
     SeenPlaces(store).note_later("slack:T1:C1", 1)
-    await store.ping()
+    await until_true(partial(_have_come, store, 1))
     examined = Examined(store, tool_map(Launch(), Echo()), open_model)
     assert await examine(settings, examined) == [
         CheckResult(
