@@ -307,8 +307,7 @@ class Settings(BaseSettings):
 
     @property
     def webhooks_on(self) -> bool:
-        """Whether LINE or Slack send webhooks: then a proxy is in front, and every visitor may look
-        local."""
+        """Whether LINE or Slack send webhooks: a proxy makes every visitor look local then."""
         by_http = self.slack_on and bool(self.slack_signing_secret.get_secret_value())
         return self.line_on or by_http or self.has_accounts
 
@@ -316,9 +315,8 @@ class Settings(BaseSettings):
     def has_accounts(self) -> bool:
         """Whether PLACES has accounts of LINE or Slack; what is wrong with it is said elsewhere."""
         try:
-            return bool(
-                self.places and tomllib.loads(self.places.read_text("utf-8-sig")).get("account")
-            )
+            text = self.places.read_text("utf-8-sig") if self.places else ""
+            return bool(tomllib.loads(text).get("account"))
         except (OSError, ValueError):
             return False
 
@@ -390,9 +388,8 @@ class FeatureConfig(BaseModel):
 
 def secrets_in(config: BaseModel) -> list[str]:
     """The values that the log must not contain."""
-    values = [*dict(config).values()]
-    for value in dict(config).values():
-        values += value.values() if isinstance(value, dict) else ()
+    values = list(dict(config).values())
+    values += [one for value in values if isinstance(value, dict) for one in value.values()]
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 

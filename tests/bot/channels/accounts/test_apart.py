@@ -26,7 +26,7 @@ from tests.fakes.slack_events import CHANNEL, DIRECT
 OPERATORS = (b"traces", b"totals", b"places")
 TRAFFIC = {
     kv_key(f"{name}:{one.name}").encode()
-    for name in ("line@shop", "slack@acme")
+    for name in ("line@shop", "slack@acme", "slack@beta")
     for one in fields(Traffic)
 }
 
