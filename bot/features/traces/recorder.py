@@ -80,7 +80,7 @@ class OpenShare:
         changed: something is still to be sent.
         due: it is sent now, as the request that leaves may show the turn to others.
         events: ids of events and their uses that have been noted.
-        writers: of words, under whom the conversation is still to be indexed.
+        writers: of words, under whom the store has not indexed the conversation.
         decided: by call.
         acts: that are still to be sent, by call.
         digests: by what they stand for.
@@ -260,7 +260,7 @@ class Recorder:
         share.person = share.person or person
         words = self._words(share, text=message.text, who=author.name if author else "")
         if words and who:
-            share.writers.add(person_of(share.conversation, who))
+            self._index(share, person_of(share.conversation, who))
         if words and not share.facts:
             words.conversation = share.conversation
         size = len(message.text.encode())
@@ -393,10 +393,9 @@ class Recorder:
         """Send shares, with their words and acts."""
         changes: list[Change] = []
         for share in shares:
-            for writer in share.writers:
-                indexing = self._traces.index_later(writer, share.conversation, self._hours())
-                self._unless_answered(indexing, share, partial(share.writers.add, writer))
-            share.writers.clear()
+            writers, share.writers = share.writers, set()
+            for writer in writers:
+                self._index(share, writer)
             if share.records:
                 turn, records, hours = self._id(share.turn), bytes(share.records), self._hours()
                 adding = self._traces.add_words_later(
@@ -422,6 +421,12 @@ class Recorder:
         for share, change in zip(shares, changes, strict=True):
             uncount = partial(share.uncount, change.more, change.more_words)
             self._unless_answered(noting, share, uncount, uncount)
+
+    def _index(self, share: OpenShare, writer: str) -> None:
+        """Index the conversation under a writer of words at once: a request that deletes what
+        belongs to them may follow."""
+        indexing = self._traces.index_later(writer, share.conversation, self._hours())
+        self._unless_answered(indexing, share, partial(share.writers.add, writer))
 
     def _unless_answered(
         self,
