@@ -1,11 +1,10 @@
 // What can be done with an answer: copied, tried again with the same or other words, rated.
 
-import { icon } from "./icon.js";
+import { PENCIL, icon } from "./icon.js";
 
 const COPY = "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3";
 const DONE = "M3 8.5l3.5 3.5L13 4.5";
 const AGAIN = "M13 8a5 5 0 11-1.5-3.6M13 2v3h-3";
-const EDIT = "M3 13l.7-3L11 2.7l2.3 2.3L6 12.3z";
 const THUMB = "M5 7v6.5H2.5V7zM5 7l2.5-4.5c1 0 1.6.7 1.4 1.8L8.5 6.5h4c.8 0 1.3.7 1.1 1.5l-1 4.3c-.2.7-.7 1.2-1.4 1.2H5";
 
 const texts = new WeakMap(); // container → the answer
@@ -25,7 +24,7 @@ export function showActions(container, { text, whole, again, ratings = [], rated
   };
   const offered = [];
   if (whole && text && navigator.clipboard) offered.push(copying(button("copy", words.say("copy_answer"), COPY), container, words));
-  if (again) offered.push(button("again", words.say("try_again"), AGAIN), button("edit", words.say("edit_message"), EDIT));
+  if (again) offered.push(button("again", words.say("try_again"), AGAIN), button("edit", words.say("edit_message"), PENCIL));
   for (const { label, action, value, style } of ratings) {
     const rating = button(style, label, THUMB);
     Object.assign(rating.dataset, { action, value });

@@ -1,13 +1,12 @@
 // The conversations of this browser, in a drawer: found by their titles and words, opened, renamed and deleted.
 
 import { Finder, folded } from "./finder.js";
-import { icon } from "./icon.js";
+import { PENCIL, icon } from "./icon.js";
 import { unturned } from "./turning.js";
 
 const LISTED = "kaiwa.conversations"; // [{ id, title, at }], the newest first
 const MOST = 200;
 const TITLE_CAP = 80; // characters
-const PENCIL = "M3 13l.7-3L11 2.7l2.3 2.3L6 12.3z";
 const BIN = "M2.5 4.5h11M6 4.5v-2h4v2M4 4.5l.6 9h6.8l.6-9M6.8 7v4M9.2 7v4";
 
 export class Drawer {

@@ -1,5 +1,6 @@
 // Drawings of buttons.
 
+export const PENCIL = "M3 13l.7-3L11 2.7l2.3 2.3L6 12.3z";
 const SVG = "http://www.w3.org/2000/svg";
 
 /** A drawing of 16 by 16, made of lines. */
