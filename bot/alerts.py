@@ -64,20 +64,23 @@ class Alerts:
         if apology in ALARMING:
             await self.notice(ALARMING[apology], cause)
 
-    async def notice(self, cause: str, detail: str = "", *, platform: str = "") -> None:
+    async def notice(
+        self, cause: str, detail: str = "", *, platform: str = "", about: str = ""
+    ) -> None:
         """Send an alert, unless its cause had one today. Never raises.
 
         Args:
             cause: a key of the catalogue's table ``alert``.
             detail: for its sentence.
             platform: the channel that fails; a notice that would go through it is only logged.
+            about: of several things with this cause, each of which has its own notice.
         """
         day = self._days.today
         if self._sent[0] != day:
             self._sent = (day, set())
         if cause in COUNTED:
             self._store.kv.add_later(_counter(cause), 1, COUNTED_S)
-        name = f"notice_{day}_{cause}{f'_{platform}' if platform else ''}"
+        name = "_".join(filter(None, ("notice", day, cause, platform, about)))
         if name in self._sent[1]:
             return
         self._sent[1].add(name)
@@ -85,6 +88,8 @@ class Alerts:
         text = self._texts.get(
             f"alert.{cause}", self._language, platform=platform, detail=detail, count=count
         )
+        if "@" in platform and platform not in text:
+            text = f"{platform}: {text}"
         log.error("alert.raised", cause=cause, notice=text)
         try:
             if await self.post(name, text, platform) and count:

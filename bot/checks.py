@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 Result = Literal["ok", "off", "warning", "failure"]
 
@@ -16,6 +18,19 @@ class CheckResult:
     name: str
     detail: str
     fix: str = ""
+
+
+class Examined(NamedTuple):
+    """What ``kaiwa doctor`` has opened for the checks of a feature.
+
+    Attributes:
+        store, tools: ``bot.store.Store``, ``toolset.tool_map.ToolMap``.
+        open_model: opens one by its name, as ``provider:model``.
+    """
+
+    store: Any
+    tools: Mapping[str, Any]
+    open_model: Callable[[str], AbstractAsyncContextManager[Any]]
 
 
 def ago(at: int, now: int) -> str:

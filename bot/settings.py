@@ -6,6 +6,7 @@ environment and ``.env``. What a channel, a provider, a feature or a tool reads 
 from __future__ import annotations
 
 import os
+import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +26,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, NoDecode, SettingsConfigDict
 
-from bot.checks import CheckResult
+from bot.checks import CheckResult, Examined
 from bot.errors import SettingsError
 from bot.texts import LANGUAGES
 
@@ -161,7 +162,8 @@ def _model(value: str) -> str:
     raise ValueError("write demo or PROVIDER:MODEL, as in gemini:gemini-flash-latest")
 
 
-def _names(value: Any) -> Any:
+def names_of(value: Any) -> Any:
+    """Names that are separated by commas."""
     return (
         tuple(part.strip() for part in value.split(",") if part.strip())
         if isinstance(value, str)
@@ -209,9 +211,9 @@ BaseURL = Annotated[str, AfterValidator(_base_url)]
 PublicURL = Annotated[str, AfterValidator(check_public_url)]
 ApiURL = Annotated[str, AfterValidator(check_api_url)]
 ModelName = Annotated[str, AfterValidator(_model)]
-Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(names_of)]
 ServerTools = Annotated[Names, AfterValidator(_server_tools)]
-ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(_names)]
+ModelNames = Annotated[tuple[ModelName, ...], NoDecode, BeforeValidator(names_of)]
 RedisURL = Annotated[SecretStr, AfterValidator(_redis_url)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 Processes = Annotated[int, AfterValidator(_processes)]
@@ -233,6 +235,7 @@ class Settings(BaseSettings):
     reviewers: ModelNames = Field((), max_length=5)
     tools_dir: DirectoryPath | None = None
     tools_allow: FilePath | None = None
+    places: Path | None = None
     hooks: Names = ()
     mcp_servers: FilePath | None = None
     mcp_trust: Names = ()
@@ -304,11 +307,18 @@ class Settings(BaseSettings):
 
     @property
     def webhooks_on(self) -> bool:
-        """Whether LINE or Slack send webhooks: then a proxy is in front, and every visitor may look
-        local."""
-        return self.line_on or (
-            self.slack_on and bool(self.slack_signing_secret.get_secret_value())
-        )
+        """Whether LINE or Slack send webhooks: a proxy makes every visitor look local then."""
+        by_http = self.slack_on and bool(self.slack_signing_secret.get_secret_value())
+        return self.line_on or by_http or self.has_accounts
+
+    @property
+    def has_accounts(self) -> bool:
+        """Whether PLACES has accounts of LINE or Slack; what is wrong with it is said elsewhere."""
+        try:
+            text = self.places.read_text("utf-8-sig") if self.places else ""
+            return bool(tomllib.loads(text).get("account"))
+        except (OSError, ValueError):
+            return False
 
     @property
     def addresses_of_others(self) -> list[str]:
@@ -366,10 +376,20 @@ class FeatureConfig(BaseModel):
         """The feature's lines of the start report."""
         return []
 
+    @property
+    def has_checks(self) -> bool:
+        """Whether ``examine`` has anything to do."""
+        return False
+
+    async def examine(self, settings: Settings, examined: Examined) -> list[CheckResult]:
+        """The feature's lines of ``kaiwa doctor`` that the start report has not."""
+        return []
+
 
 def secrets_in(config: BaseModel) -> list[str]:
     """The values that the log must not contain."""
-    values = dict(config).values()
+    values = list(dict(config).values())
+    values += [one for value in values if isinstance(value, dict) for one in value.values()]
     return [value.get_secret_value() for value in values if isinstance(value, SecretStr)]
 
 
@@ -404,7 +424,7 @@ def _refuse_useless(settings: Settings) -> None:
     refusals = (
         (not is_known, "LANGUAGE", f"write {' or '.join(LANGUAGES)}"),
         (
-            is_forgetful and (settings.line_on or settings.slack_on),
+            is_forgetful and (settings.line_on or settings.slack_on or settings.has_accounts),
             "REDIS_URL",
             "this platform forgets its disk daily; add a Redis (heroku-redis)",
         ),
@@ -469,7 +489,12 @@ def _checked(reader: type[Any], known: Mapping[str, Any] = NO_FIELDS) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         variable = str(first["loc"][0]).upper() if first["loc"] else "settings"
-        fix = str(first["msg"]).removeprefix("Value error, ")
-        if first["type"] in FIXES:
-            fix = FIXES[first["type"]].format_map(first.get("ctx", {}))
-        raise SettingsError(variable, fix) from None
+        raise SettingsError(variable, fix_of(first)) from None
+
+
+def fix_of(error: Mapping[str, Any]) -> str:
+    """What to do about a value, by one of pydantic's errors; it never holds the value."""
+    fix = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in FIXES:
+        fix = FIXES[str(error["type"])].format_map(error.get("ctx", {}))
+    return fix

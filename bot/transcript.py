@@ -267,6 +267,7 @@ class Spending(Struct, frozen=True):
         is_first: it is the first response of its turn.
         searches: of the vendor's own search.
         refusal: see ``ModelResponse``.
+        persona: the digest of the one that the model had.
     """
 
     model: str
@@ -276,6 +277,7 @@ class Spending(Struct, frozen=True):
     is_first: bool
     searches: int = 0
     refusal: str = ""
+    persona: str = ""
 
 
 class TurnRecord(Struct, frozen=True):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import suppress
 from typing import Any
 
-from toolset.offer.rules import Rule
+from toolset.offer.rules import EVERYTHING, Rule, select
 from toolset.offer.search import FindTools
 from toolset.schema import shortened
 from toolset.tool import (
@@ -130,25 +130,23 @@ class ToolMap(Mapping[str, ValidatedTool]):
             self._offers[in_use] = (*usual, self._tools[FIND_TOOLS].definition, *found)
         return self._offers[in_use]
 
-    def of_place(self, conversation: str, user: str) -> ToolMap:
-        """The tools that the rules offer in a conversation to a person."""
-        for number, rule in enumerate(self.rules):
-            if rule.matches(conversation, user):
-                return self._view(number, rule)
-        return self
+    def of_place(self, conversation: str, user: str, also: Iterable[Rule] = ()) -> ToolMap:
+        """The tools that the rules offer in a conversation to a person.
 
-    def only(self, patterns: tuple[str, ...], acting: tuple[str, ...]) -> ToolMap:
-        """Those of them whose names match one of these patterns; calls of the acting ones are
-        high-risk."""
-        rule = Rule(tools=patterns, risk=dict.fromkeys(acting, "high"))
-        return self._view((patterns, acting), rule)
+        Args:
+            also: rules that must offer a tool too, whomever they name.
+        """
+        first = next((rule for rule in self.rules if rule.matches(conversation, user)), EVERYTHING)
+        rules = [rule for rule in (first, *also) if rule is not EVERYTHING]
+        return self._view(rules) if rules else self
 
-    def _view(self, key: Hashable, rule: Rule) -> ToolMap:
-        """The tools that a rule offers, made once."""
+    def _view(self, rules: Sequence[Rule]) -> ToolMap:
+        """The tools that all these rules offer, made once."""
+        key = tuple((rule.tools, tuple(sorted(rule.risk.items()))) for rule in rules)
         if key not in self._views:
             if len(self._views) == MOST_OFFERS:
                 self._views.clear()
-            self._views[key] = ToolMap(rule.select(self._without_search()))
+            self._views[key] = ToolMap(select(rules, self._without_search()))
         return self._views[key]
 
     def replace(self, source: str, tools: Sequence[ValidatedTool]) -> None:

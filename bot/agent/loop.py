@@ -11,9 +11,11 @@ from __future__ import annotations
 import dataclasses
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
+from functools import lru_cache
+from hashlib import sha256
 
 from msgspec.structs import asdict, replace
 
@@ -46,6 +48,7 @@ from bot.transcript import (
     is_blank,
     new_id,
 )
+from toolset.offer.rules import Rule
 from toolset.offer.search import found_in
 from toolset.tool import ToolDefinition
 from toolset.tool_map import FIND_TOOLS, ToolMap
@@ -109,34 +112,37 @@ class Configuration:
     Attributes:
         persona: stands behind the system prompt, or in place of the usual persona in it.
         provider: a model with its fallbacks.
-        tools: patterns (``toolset.offer.rules``) of names: of the tools that are on offer anyway,
-            these are.
-        acting: names of tools whose calls act here, whatever risk they have elsewhere.
+        offers: each gives the rule of tools and risks for the person who asks, and is asked at each
+            request and call: of the tools that are on offer anyway, those are that all offer.
         max_tool_turns: rounds of tool calls, at most.
     """
 
     persona: str = ""
     replaces_persona: bool = False
     provider: Provider | None = None
-    tools: tuple[str, ...] = ("*",)
-    acting: tuple[str, ...] = ()
+    offers: tuple[Callable[[str], Rule], ...] = ()
     max_tool_turns: int = sys.maxsize
 
     def then(self, other: Configuration) -> Configuration:
-        """Both, where the other one comes later: its model and its tools count, personas are added
-        to each other, the lower limit holds."""
+        """Both, where the other one comes later: its model counts, personas are added to each
+        other, both must offer a tool, the lower limit holds."""
         personas = (self.persona, other.persona)[other.replaces_persona :]
         return Configuration(
             "\n\n".join(filter(None, personas)),
             self.replaces_persona or other.replaces_persona,
             other.provider or self.provider,
-            self.tools if other.tools == ("*",) else other.tools,
-            (*self.acting, *other.acting),
+            (*self.offers, *other.offers),
             min(self.max_tool_turns, other.max_tool_turns),
         )
 
 
 USUAL = Configuration()
+
+
+@lru_cache(maxsize=64)
+def digest_of_persona(text: str) -> str:
+    """Names a whole persona in records of turns, so that two versions can be compared."""
+    return sha256(text.encode()).hexdigest()[:8]
 
 
 class Agent:
@@ -180,6 +186,11 @@ class Agent:
         agent.max_tool_turns = min(self.max_tool_turns, configuration.max_tool_turns)
         agent._configuration = configuration
         return agent
+
+    @property
+    def persona(self) -> str:
+        """The digest of the system prompt without the channel's style."""
+        return digest_of_persona(self.system)
 
     async def run(self, turn: Turn) -> Message | None:
         """Run a turn from its present state to its answer; None if all its user messages were taken
@@ -237,10 +248,10 @@ class Agent:
 
     def _tools_of(self, turn: Turn) -> ToolMap:
         """The tools of this place and person, as they are now: a server may list its tools anew
-        during a turn."""
-        tools = self.tools.of_place(turn.context.conversation, turn.asker.id)
-        given = self._configuration
-        return tools if given is USUAL else tools.only(given.tools, given.acting)
+        during a turn, and rules may change."""
+        asker = turn.asker.id
+        also = [offer(asker) for offer in self._configuration.offers]
+        return self.tools.of_place(turn.context.conversation, asker, also)
 
     async def _ask(
         self, turn: Turn, tools: ToolMap, may_call: bool, room: int | None
@@ -285,7 +296,7 @@ class Agent:
                         case Completed(response):
                             if links and (rest := links.end()):
                                 await show(AnswerText(rest))
-                            await turn.spend(response)
+                            await turn.spend(response, self.persona)
                             reason, turn.model = response.stop_reason, response.model
                             tokens = asdict(response.usage)
                             call.end("model.called", reason, turn.model, tokens=tokens)

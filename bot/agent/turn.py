@@ -302,8 +302,8 @@ class Turn:
         calls = enumerate(self.calls)
         return [(index, call) for index, call in calls if call.id not in self._results]
 
-    async def spend(self, response: ModelResponse) -> None:
-        """Count what a model response has used."""
+    async def spend(self, response: ModelResponse, persona: str = "") -> None:
+        """Count what a model response has used; ``persona`` is the digest of the one it had."""
         self._spent += counted_tokens(response.model, response.usage)
         since = list(takewhile(lambda message: message.role != "model", reversed(self.added)))
         messages = sum(message.role == "user" for message in since)
@@ -315,6 +315,7 @@ class Turn:
             is_first=len(since) == len(self.added),
             searches=response.searches,
             refusal=response.refusal,
+            persona=persona,
         )
         await self._ports.spend(spending)
 

@@ -4,9 +4,16 @@ these."""
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    aclosing,
+    asynccontextmanager,
+    nullcontext,
+)
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 
 from bot.app.console import make_console
@@ -94,14 +101,14 @@ async def open_runtime(
     )
     runner = ConversationRunner(conversations, services.agent)
     if not only_console:
-        admits = conversations.features.limits is not NO_LIMITS
-        check_limits(settings, registry, admits=admits)
+        check_limits(settings, registry, admits=conversations.features.limits is not NO_LIMITS)
     intake, alerts = Intake(conversations), conversations.alerts
     refusals = Refusals(intake, services.metrics, partial(alerts.notice, "webhooks_refused"))
     access = Access(alerts.notice, ends=is_start)
     console = make_console(services, refusals, signed, conversations.features)
     channels[console.name] = console
     async with AsyncExitStack() as stack:
+        await conversations.features.open()
         if not only_console:
             host = _host(
                 services, refusals, signed, conversations, listens=listens, is_start=is_start
@@ -132,8 +139,7 @@ def _host(
     is_start: bool,
 ) -> Host:
     settings, store = services.settings, services.store
-    lock = services.shared / "listens.lock" if services.shared else None
-    listening: Listens = partial(hold_lock, lock, LISTENS_POLL_S) if lock else nullcontext
+    listening: Listens = partial(_hold, services.shared) if services.shared else nullcontext
     return Host(
         accept,
         store.kv,
@@ -151,7 +157,13 @@ def _host(
         overviews=conversations.features,
         find_conversation=store.inbox.find_conversation,
         may_use=conversations.features.limits.may_use,
+        settings_of=conversations.settings_of,
     )
+
+
+def _hold(shared: Path, channel: str) -> AbstractAsyncContextManager[None]:
+    """Hold a channel's lock among the processes that share a port."""
+    return hold_lock(shared / f"listens-{channel}.lock", LISTENS_POLL_S)
 
 
 def check_limits(

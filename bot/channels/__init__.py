@@ -8,7 +8,7 @@ from Kaiwa (``host``).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
@@ -35,6 +35,15 @@ from bot.channels.host import (
     Uploads,
     notify_nobody,
 )
+from bot.channels.places import (
+    AS_EVERYWHERE,
+    PlaceLimit,
+    PlaceSettings,
+    PlaceUnit,
+    SettingsOf,
+    Speak,
+    as_everywhere,
+)
 from bot.channels.replies import (
     ButtonCard,
     Delivery,
@@ -49,6 +58,7 @@ from bot.transcript import Media, Message
 
 # What stands in the other files.
 __all__ = [
+    "AS_EVERYWHERE",
     "NO_FILES",
     "SAY",
     "Accept",
@@ -70,10 +80,16 @@ __all__ = [
     "NoWatcher",
     "Notify",
     "Overviews",
+    "PlaceLimit",
+    "PlaceSettings",
+    "PlaceUnit",
     "Reply",
+    "SettingsOf",
+    "Speak",
     "Upload",
     "Uploads",
     "Watcher",
+    "as_everywhere",
     "fits",
     "notify_nobody",
     "say_buttons",
@@ -277,11 +293,14 @@ class Channel(Protocol):
     Attributes:
         name: first word of its conversations' ids.
         style: how to write on this platform, for the system prompt; the same bytes in every turn.
+        approvers: ids of people who may decide besides the asker, in place of APPROVERS, whose ids
+            mean other people there; None where APPROVERS is meant.
     """
 
     name: str
     style: str
     abilities: Abilities = Abilities()
+    approvers: Collection[str] | None = None
 
     @abstractmethod
     def routes(self) -> Sequence[BaseRoute]:

@@ -1,7 +1,7 @@
 """Whether platforms take our secrets: asked at the start, and until each has answered.
 
-A refusal ends the start. A platform that is away does not: what people send waits there, and
-answers wait in the outbox.
+A refusal ends the start; with accounts, only if no other channel is up. A platform that is away
+does not: what people send waits there, and answers wait in the outbox.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class Access:
         self._again_s = again_s
         self._refused_s = refused_s
         self.missing: dict[str, str] = {}
+        self._goes_on = asyncio.Event()
 
     @asynccontextmanager
     async def check(self, channels: Mapping[str, Channel]) -> AsyncIterator[None]:
@@ -69,13 +70,23 @@ class Access:
                 await stack.enter_async_context(run_beside(asking))
             if answers:
                 await asyncio.wait(answers.values(), timeout=self._start_s)
-            self._ends = False
             for name, answer in answers.items():
                 if not answer.done():
                     self._note(name, "no answer yet")
-                elif refused := answer.result():
-                    raise refused
+            self._end_or_go_on({one: it.result() for one, it in answers.items() if it.done()})
             yield
+
+    def _end_or_go_on(self, answered: Mapping[str, TokenRefused | None]) -> None:
+        """Raise a refusal that is to end the start; others are told from now on."""
+        has_accounts = any("@" in name for name in answered)
+        is_up = any(not cause and name not in self.missing for name, cause in answered.items())
+        for name, refused in answered.items():
+            if refused and not (has_accounts and is_up):
+                raise TokenRefused(f"{name}: {refused}" if "@" in name else str(refused))
+            if refused:
+                self._note(name, str(refused))
+        self._ends = False
+        self._goes_on.set()
 
     def _note(self, name: str, cause: str) -> None:
         if name not in self.missing:
@@ -88,7 +99,7 @@ class Access:
         """Ask a platform until it takes the secrets.
 
         Args:
-            answer: gets the refusal that ends the start, or None for any other first answer.
+            answer: gets the refusal that may end the start, or None for any other first answer.
         """
         again_s = self._again_s
         while True:
@@ -97,7 +108,7 @@ class Access:
             except TokenRefused as refused:
                 if self._ends and not answer.done():
                     answer.set_result(refused)
-                    return
+                    await self._goes_on.wait()
                 cause, detail, wait_s = "token_refused", str(refused), self._refused_s
             except DeliverLater as later:
                 cause, detail, wait_s = "platform_away", str(later), max(again_s, later.after)

@@ -7,9 +7,10 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from bot.channels.places import SettingsOf, as_everywhere
 from bot.clock import now_ms
 from bot.texts import Texts
-from bot.transcript import FileRef
+from bot.transcript import FileRef, channel_named
 
 if TYPE_CHECKING:
     from bot.channels import InboundEvent
@@ -244,7 +245,7 @@ async def allow_use(use: DailyUse) -> bool:
     return True
 
 
-Listens = Callable[[], AbstractAsyncContextManager[None]]
+Listens = Callable[[str], AbstractAsyncContextManager[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +259,9 @@ class Host:
             webhook is answered.
         language: of catalogue sentences, where the user's text shows none.
         tool_commands: the words that call a tool after a slash.
-        listens: a channel without a webhook connects to its platform while it holds this context;
-            of the processes that share a port one does. None: this process takes no messages in.
+        listens: a channel without a webhook connects to its platform while it holds this context,
+            by the channel's name; of the processes that share a port one does. None: this process
+            takes no messages in.
         is_start: Kaiwa starts with this process, which ends if a platform refuses its secrets.
         files: of tool calls.
         clock: milliseconds since the epoch by the store's clock, which all processes share.
@@ -267,6 +269,8 @@ class Host:
         overviews: None: only checks run.
         find_conversation: of a message, for events that do not name it.
         may_use: counts what has a limit a day.
+        settings_of: what differs in a place.
+        account: of the platform, to which the channel belongs; empty for the only one.
     """
 
     accept: Accept
@@ -285,3 +289,9 @@ class Host:
     overviews: Overviews | None = None
     find_conversation: FindConversation = find_no_conversation
     may_use: MayUse = allow_use
+    settings_of: SettingsOf = as_everywhere
+    account: str = ""
+
+    def channel(self, platform: str) -> str:
+        """The channel's name: the first part of its conversations' ids, and of what is stored."""
+        return channel_named(platform, self.account)

@@ -10,17 +10,17 @@ import uvloop
 from msgspec.json import encode
 
 from bot.app.storage import connect, open_store_of
-from bot.channels import Host, InboundEvent, line
+from bot.channels import Host, InboundEvent
 from bot.channels.line.doctor import set_up
-from bot.channels.registry import channel_checks
+from bot.channels.registry import accounts_of, channel_checks
 from bot.checks import CheckResult
-from bot.cli.prepare import prepare, print_report
+from bot.cli.prepare import checks_of_features, prepare, print_report
 from bot.errors import SettingsError
 from bot.ops.doctor import Openers, run_checks
 from bot.ops.mcp_servers import check_servers, mcp_servers
 from bot.plugins import open_tools
 from bot.providers.registry import open_model
-from bot.settings import Settings, config_beside
+from bot.settings import Settings
 from bot.store.embedded import ValkeyServer
 from bot.texts import load
 
@@ -55,7 +55,7 @@ def openers_of(settings: Settings) -> Openers:
         tools=lambda: open_tools(settings),
         model=partial(open_model, settings),
         channels=checks_of_channels(settings),
-        mcp=checks_of_mcp(settings),
+        mcp={**checks_of_mcp(settings), **checks_of_features(settings, open_tools, open_model)},
     )
 
 
@@ -100,15 +100,18 @@ def checks_of_mcp(settings: Settings) -> dict[str, Callable[[], Awaitable[list[C
 
 
 async def set_up_line(settings: Settings, url: str) -> list[CheckResult]:
-    """Set the webhook URL and the menu at LINE.
+    """Set the webhook URL and the menu at LINE, for each account.
 
     Raises:
         SettingsError: LINE is off.
         BadInput: LINE cannot use this URL.
     """
-    config = config_beside(line.Config, settings)
-    if not config.is_on:
+    results: list[CheckResult] = []
+    for account in accounts_of("line", settings):
+        found = await set_up(account.config, url, load(), settings.language, account.name)
+        results += map(account.renamed, found)
+    if not results:
         raise SettingsError(
             "LINE_CHANNEL_ACCESS_TOKEN", "LINE is off; set this and LINE_CHANNEL_SECRET first"
         )
-    return await set_up(config, url, load(), settings.language)
+    return results

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import uvloop
@@ -11,14 +13,16 @@ import uvloop
 from bot import log, settings
 from bot.app.storage import open_store_of
 from bot.channels.registry import channel_secrets, check_channels, ways_in
-from bot.checks import CheckResult
+from bot.checks import CheckResult, Examined
 from bot.cli.as_typed import as_typed
 from bot.features.registry import check_features, load_configs
 from bot.ops.mcp_servers import mcp_servers
+from bot.providers import Provider
 from bot.providers.registry import check_models, model_secrets
 from bot.reports import print_checks
-from bot.settings import Settings, config_beside, secrets_in
+from bot.settings import FeatureConfig, Settings, config_beside, secrets_in
 from bot.store import Store
+from toolset.tool_map import ToolMap
 
 T = TypeVar("T")
 
@@ -70,3 +74,22 @@ def print_report(results: Iterable[CheckResult]) -> int:
         for result in shown
     )
     return 1 if any(result.result == "failure" for result in shown) else 0
+
+
+def checks_of_features(
+    settings: Settings,
+    open_tools: Callable[[Settings], AbstractAsyncContextManager[ToolMap]],
+    open_model: Callable[[Settings, str], AbstractAsyncContextManager[Provider]],
+) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
+    """The checks of ``kaiwa doctor`` for features that have some, by the feature's name."""
+
+    async def check(config: type[FeatureConfig]) -> list[CheckResult]:
+        async with open_store_of(settings) as store, open_tools(settings) as tools:
+            examined = Examined(store, tools, partial(open_model, settings))
+            return await config_beside(config, settings).examine(settings, examined)
+
+    checks: dict[str, Callable[[], Awaitable[list[CheckResult]]]] = {}
+    for name, config in load_configs().items():
+        if config_beside(config, settings).has_checks:
+            checks[name] = partial(check, config)
+    return checks

@@ -20,6 +20,7 @@ ReadConfig = Callable[[type[FeatureConfig]], FeatureConfig]
 
 FEATURES: tuple[str, ...] = (
     "limits",
+    "places",
     "feedback",
     "polls",
     "forgetting",

@@ -279,7 +279,7 @@ async def _check_public_address(settings: Settings) -> list[CheckResult]:
     """Only LINE misses PUBLIC_URL where it is not set."""
     if settings.public_url:
         return [await check_address(settings.public_url)]
-    if not settings.line_on:
+    if not (settings.line_on or settings.has_accounts):
         return []
     detail = "PUBLIC_URL is not set: LINE shows figures in place of pictures"
     return [CheckResult("off", PUBLIC, detail, SET_PUBLIC_URL)]

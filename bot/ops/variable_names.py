@@ -7,6 +7,7 @@ from difflib import get_close_matches
 
 from pydantic import BaseModel
 
+from bot.channels.accounts import variables_of
 from bot.channels.registry import CHANNELS
 from bot.checks import CheckResult
 from bot.features.registry import describe_features, load_configs
@@ -52,7 +53,7 @@ def check_names(settings: Settings) -> list[CheckResult]:
     own is not set.
     """
     try:
-        known = own_variables() | tool_variables(settings.tools_dir)
+        known = own_variables() | tool_variables(settings.tools_dir) | variables_of(settings)
     except ToolSetupError:
         # The start ends with this error, and the doctor's check of the tools names it.
         return []

@@ -48,6 +48,7 @@ class Intake:
         self._start = services.start
         self._metrics = services.metrics
         self._features = services.features
+        self._settings_of = services.settings_of
         self.closed = False
 
     async def __call__(self, conversation: str, event: InboundEvent) -> bool:
@@ -62,6 +63,11 @@ class Intake:
         """
         if self.closed:
             raise StoreUnavailable("shutting down", cause="stopping")
+        speak = self._settings_of(conversation, event.author_id).speak
+        if speak == "never" and not (event.is_change or event.event in ALWAYS_ACCEPTED):
+            return False
+        if speak == "all" and event.unmentioned:
+            event = replace(event, unmentioned=False)
         if event.event == "action" and event.action != STOP:
             if event.action not in self._features.actions:
                 return False

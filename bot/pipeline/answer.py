@@ -42,6 +42,7 @@ from bot.pipeline.media import IN_FLIGHT, ByteSemaphore, TurnMedia
 from bot.pipeline.prepare import Attempt
 from bot.pipeline.reply import apologise, reply_of, sentence
 from bot.pipeline.services import Services
+from bot.telemetry.observed import OBSERVER, PersonaChosen
 from bot.transcript import Message, Spending, ToolResult, channel_of, encode
 
 TURN_S = 300.0
@@ -138,6 +139,8 @@ class Answerer:
             configuration = configuration.then(given) if given else configuration
         agent = self._agent.configured(configuration)
         read_text = partial(self._read_text, events[0].author_id or conversation)
+        if observe := OBSERVER.get():
+            observe(PersonaChosen(agent.persona))
         support = agent.provider.media
         async with (
             TurnMedia(self._file_bytes, channel, conversation, support, read_text) as media,
@@ -162,7 +165,7 @@ class Answerer:
             model = "" if reply.failure or turn.stopped else turn.model
             replies = []
             if reply.text:  # the model may stay silent
-                answered = AnsweredTurn(conversation, turn_id, turn.added, model)
+                answered = AnsweredTurn(conversation, turn_id, turn.added, model, agent.persona)
                 replies.append(Outgoing(await self._add_to(answered, reply), attempt.address))
             return TurnResult(media.describe(turn.added), replies, turn.model, may_be_reopened)
 

@@ -58,7 +58,9 @@ class Commands:
             *texts.table("help", language).values(),
         ]
         lines += self._lines("command.help", conversation, event)
-        if words := command_words(self._tools.of_place(conversation, event.author_id), language):
+        offer = self._services.settings_of(conversation, event.author_id).offer
+        tools = self._tools.of_place(conversation, event.author_id, [offer])
+        if words := command_words(tools, language):
             own = f"command.tools_{platform_of(conversation)}"  # where no message may begin with /
             key = own if own in texts.sentences[language] else "command.tools"
             lines.append(texts.get(key, language, commands=" ".join(words)))

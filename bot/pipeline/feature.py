@@ -22,6 +22,7 @@ from bot.channels import (
     Delivery,
     InboundEvent,
     KeptSection,
+    PlaceSettings,
     Reply,
 )
 from bot.commands import CANCELS, FORGETS, STOPS
@@ -149,12 +150,14 @@ class AnsweredTurn(NamedTuple):
     Attributes:
         messages: of the turn.
         model: that wrote the answer; empty for a sentence of the catalogue.
+        persona: digest of the one it had.
     """
 
     conversation: str
     turn_id: str
     messages: Sequence[Message]
     model: str = ""
+    persona: str = ""
 
 
 AddToAnswer = Callable[[AnsweredTurn, Reply], Awaitable[Reply]]
@@ -197,10 +200,7 @@ def rejected(call_id: str, reason: str) -> ApprovalDecision:
 
 class Limits:
     """Limits what is answered, and counts what it costs. One feature at most is this too; as it
-    stands here, nothing is limited.
-
-    Every method that waits raises ``StoreUnavailable`` if the store does not answer.
-    """
+    stands here, nothing is limited. What waits raises ``StoreUnavailable`` as hooks do."""
 
     async def admit(
         self, conversation: str, turn_id: str, batch: Sequence[ParsedEvent], result: TurnResult
@@ -212,8 +212,7 @@ class Limits:
     async def admit_joining(
         self, conversation: str, turn_id: str, messages: Sequence[InboundEvent]
     ) -> int:
-        """How many of these messages of one person may join a turn; the others wait for the
-        next."""
+        """How many messages of one person may join a turn; the others wait for the next."""
         return len(messages)
 
     async def tokens_left(self, turn_id: str, request: TurnRequest) -> int | None:
@@ -335,10 +334,8 @@ class Feature:
         """
 
     async def begin_with_changes(self, lease: Lease, events: Sequence[InboundEvent]) -> bool:
-        """Look at the events with which a turn would begin; some change messages.
-
-        Returns:
-            Whether an earlier turn goes on in its place; then the events are in the inbox again.
+        """Look at the events with which a turn would begin; some change messages. Whether an
+        earlier turn goes on in its place; then the events are in the inbox again.
 
         Raises:
             LeaseLost: nothing was done.
@@ -349,11 +346,8 @@ class Feature:
         self, lease: Lease, edits: Mapping[str, Message | None], events: Sequence[InboundEvent]
     ) -> None:
         """Make edits of messages of earlier turns, by their ids, to what comes of them or is kept
-        of them besides the history; None deletes a message.
-
-        Args:
-            events: have brought the edits; none where the turn under way reads them later.
-        """
+        of them besides the history; None deletes a message. The events have brought the edits;
+        there are none where the turn under way reads them later."""
 
     def edit_answer(self, text: str, before: Sequence[Message]) -> str | None:
         """The model's text as people are to see it; None where nothing is sent.
@@ -364,8 +358,8 @@ class Feature:
         return text
 
     def answer_wordless(self, events: Sequence[InboundEvent], history: Sequence[Message]) -> str:
-        """What is said, without the model, to messages that are made of something else than typed
-        words (``InboundEvent.action``); empty where the model has to answer."""
+        """What is said without the model to messages of something else than typed words
+        (``InboundEvent.action``); empty where the model has to answer."""
         return ""
 
     async def receive(
@@ -378,6 +372,10 @@ class Feature:
     async def configure(self, conversation: str, event: InboundEvent) -> Configuration | None:
         """What differs in a turn whose newest message is this one; None for nothing. A turn that
         goes on in another process asks again."""
+        return None
+
+    def settings_of(self, conversation: str, person: str) -> PlaceSettings | None:
+        """What is set for a conversation, or for a person there; looked up in memory."""
         return None
 
     async def read_file(self, person: str, mime: str, data: bytes) -> str:
@@ -433,8 +431,8 @@ class Feature:
         """
 
     async def cards(self, conversation: str, messages: Sequence[Message]) -> Sequence[ButtonCard]:
-        """The cards with buttons that a conversation keeps, and others that were shown with these
-        messages, for a channel that shows a conversation anew."""
+        """The cards with buttons that a conversation keeps, and others that these messages showed,
+        for a channel that shows a conversation anew."""
         return ()
 
     def places(self, conversation: str) -> Collection[str]:
@@ -445,9 +443,11 @@ class Feature:
     async def run(self) -> None:
         """Run beside the workers of each process; never returns."""
 
+    async def open(self) -> None:
+        """Read what must be known before messages come. ``SettingsError`` ends the start."""
+
     def history_grown(self, conversation: str, size: int) -> None:
-        """Learn, as no turn waits any more, that the turns nearly fill what a request may hold: so
-        many bytes."""
+        """Learn, as no turn waits, that the turns nearly fill a request: so many bytes."""
 
     async def aclose(self) -> None:
         """End what runs beside turns, as the process ends."""

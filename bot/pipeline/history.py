@@ -68,6 +68,7 @@ class HistoryWindow:
     """Loads the history of a request.
 
     Args:
+        model_of: the model that answers in a conversation.
         tokens: of the history in a request, at most.
 
     Attributes:
@@ -75,9 +76,9 @@ class HistoryWindow:
             have.
     """
 
-    def __init__(self, store: Store, provider: Provider, tokens: int) -> None:
+    def __init__(self, store: Store, model_of: Callable[[str], Provider], tokens: int) -> None:
         self._store = store
-        self._provider = provider
+        self._model_of = model_of
         self._tokens = tokens
         self.grown: dict[str, int] = {}
 
@@ -91,7 +92,7 @@ class HistoryWindow:
             StoreUnavailable: the store does not answer.
         """
         turns = read_turns(stored or await self._store.history.recall(conversation, READ_TURNS))
-        since, window = turns.since, self._provider.window
+        since, window = turns.since, self._model_of(conversation).window
         size = TOKEN_BYTES * (min(self._tokens, window // 2) if window else self._tokens)
         if len(since) > READ_TURNS * FULL or sum(len(entry) for entry, _ in since) > size * FULL:
             self.grown[conversation] = size

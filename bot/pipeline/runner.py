@@ -16,7 +16,7 @@ from bot.pipeline.answer import Answerer
 from bot.pipeline.deliver import OutboxRelay, OutboxState
 from bot.pipeline.feature import Feature
 from bot.pipeline.history import READ_TURNS, HistoryWindow
-from bot.pipeline.services import NO_DECISIONS, Services
+from bot.pipeline.services import HERE, NO_DECISIONS, Services
 from bot.pipeline.turn import TurnRunner
 from bot.store import JournalledTurn, Lease, Opened
 from bot.store.leases import Renewals
@@ -59,7 +59,7 @@ class ConversationRunner:
             fix = "switch them off, or list one that does in bot/features/registry.py"
             raise SettingsError("tools", f"{', '.join(acting)} act, and no feature decides; {fix}")
         self.services = services
-        self.window = HistoryWindow(services.store, agent.provider, services.history_tokens)
+        self.window = HistoryWindow(services.store, services.model_of, services.history_tokens)
         self.interrupts = RunningTurns(services.store)
         self.closing = False
         self._store = services.store
@@ -78,6 +78,7 @@ class ConversationRunner:
         Raises:
             StoreUnavailable: the due index brings the conversation back.
         """
+        HERE.set(conversation)
         while True:
             since = time.monotonic()
             opened = await self._open(conversation, author)

@@ -6,20 +6,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import structlog
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
 
-from bot.agent.loop import Agent
 from bot.agent.turn import NOBODY
 from bot.alerts import Alerts
-from bot.channels import Accept, Channel, InboundEvent, KeptSection, Reply
+from bot.channels import (
+    AS_EVERYWHERE,
+    Accept,
+    Channel,
+    InboundEvent,
+    KeptSection,
+    PlaceSettings,
+    Reply,
+)
 from bot.clock import Days, usable_zone
 from bot.commands import SpokenCommands
 from bot.pipeline.feature import (
@@ -42,6 +50,9 @@ from bot.texts import Texts, language_for
 from bot.transcript import Message, channel_of
 from toolset.stores import FindStore
 from toolset.tool_map import ToolMap
+
+if TYPE_CHECKING:
+    from bot.agent.loop import Agent
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -73,6 +84,8 @@ REGISTERED = (
     "where_possible",
     "tool_stores",
 )
+# The conversation that is processed in this context, for what its operator has set for it.
+HERE: ContextVar[str] = ContextVar("here", default="")
 HOOKS = {name: hook for name, hook in vars(Feature).items() if callable(hook) and name[0] != "_"}
 
 
@@ -254,6 +267,10 @@ class Features:
                 return True
         return False
 
+    async def open(self) -> None:
+        """See ``Feature.open``."""
+        await self.each(Feature.open)
+
     async def aclose(self) -> None:
         """See ``Feature.aclose``."""
         await self.each(Feature.aclose)
@@ -294,6 +311,23 @@ class Services:
         channel = self.channel(conversation)
         return channel.place(conversation).id if channel else conversation
 
+    def settings_of(self, conversation: str, person: str = "") -> PlaceSettings:
+        """What is set for a conversation, or for a person there."""
+        for find in self.features.hooks(Feature.settings_of):
+            if found := find(conversation, person):
+                break
+        else:
+            found = AS_EVERYWHERE
+        channel = self.channel(conversation)
+        if channel is None or channel.approvers is None or found.approvers is not None:
+            return found
+        return replace(found, approvers=tuple(channel.approvers))
+
+    def model_of(self, conversation: str, person: str = "") -> Provider:
+        """The model that answers there."""
+        models = self.settings_of(conversation, person).models
+        return self.models(models, "PLACES") if models else self.provider
+
     async def current_address(self, lease: Lease, event: InboundEvent, reply: Reply) -> str:
         """The address of a reply to an event that is ready now, without what has expired of it."""
         channel = self.channels[channel_of(lease.conversation)]
@@ -328,7 +362,8 @@ class Services:
         """The language in which the event's author is answered."""
         text, locale = event.message.text, (event.message.author or NOBODY).locale
         is_command = self.commands.read(text) is not None
-        return language_for(text, locale, self.defaults.language, is_command=is_command)
+        default = self.settings_of(HERE.get(), event.author_id).language or self.defaults.language
+        return language_for(text, locale, default, is_command=is_command)
 
     def sentence(self, key: str, event: InboundEvent, **values: object) -> str:
         """A sentence of the catalogue in the language of the event's author."""
@@ -342,8 +377,10 @@ class Services:
         return Reply(text, private=event.group, keep="until_refused")
 
     def time_zone(self, event: InboundEvent) -> str:
-        """The author's time zone; the bot's if the author's is unknown."""
-        return usable_zone((event.message.author or NOBODY).time_zone, self.defaults.time_zone)
+        """The author's time zone; the place's or the bot's if the author's is unknown."""
+        default = self.settings_of(HERE.get(), event.author_id).time_zone
+        zone = (event.message.author or NOBODY).time_zone
+        return usable_zone(zone, default or self.defaults.time_zone)
 
 
 def leave_to_workers(conversation: str, author: str) -> None:

@@ -375,7 +375,7 @@ class TurnRunner:
         turn_id, deliveries = journalled.turn_id, await self._deliveries(lease, journalled, result)
         entry, head, attempted = None, None, b""
         if result.messages:
-            model = result.model or self._services.provider.model
+            model = result.model or self._services.model_of(lease.conversation).model
             entry = encode_turn(TurnRecord(turn_id, now_ms(), model, result.messages))
         if deliveries and not given_up:
             head = replace(deliveries[0], attempts=1)

@@ -69,6 +69,18 @@ class Models:
             await provider.aclose()
 
 
+class Reviewers(dict[str, Provider]):
+    """Models by their names; one that is missing is opened."""
+
+    def __init__(self, models: Models) -> None:
+        super().__init__()
+        self._models = models
+
+    def __missing__(self, name: str) -> Provider:
+        found = self[name] = self._models.find((name,), "PLACES")
+        return found
+
+
 @asynccontextmanager
 async def open_models(
     settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS
@@ -83,7 +95,7 @@ async def open_reviewers(
     settings: Settings, metrics: Metrics, registry: Registry = PROVIDERS
 ) -> AsyncIterator[dict[str, Provider]]:
     """The reviewers by their names, each with its retries, without fallbacks and without the
-    vendor's own tools.
+    vendor's own tools; others are opened when they are asked for, as a place may name some.
 
     Raises:
         SettingsError: as ``Models``.
@@ -91,7 +103,10 @@ async def open_reviewers(
     # What reviewers read may be poisoned.
     settings = settings.model_copy(update={"server_tools": ()})
     async with aclosing(Models(settings, metrics, registry)) as models:
-        yield {name: models.find((name,)) for name in settings.reviewers}
+        reviewers = Reviewers(models)
+        for name in settings.reviewers:
+            reviewers[name] = models.find((name,))
+        yield reviewers
 
 
 @asynccontextmanager

@@ -77,6 +77,17 @@ class EventTaken:
 
 
 @dataclass(frozen=True, slots=True)
+class PersonaChosen:
+    """The model will have a persona in the requests that follow.
+
+    Attributes:
+        persona: its digest.
+    """
+
+    persona: str
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptBegun:
     """A model is asked; ``ResponseRead`` or ``AttemptFailed`` follows, unless the turn is left.
 
@@ -235,6 +246,7 @@ class Measured:
 ObservedStep = (
     ShareBegun
     | EventTaken
+    | PersonaChosen
     | AttemptBegun
     | RequestSent
     | ResponseRead

@@ -22,7 +22,7 @@ from tests.bot.harness import Harness, Mailbox
 
 NOTICES = "mailbox:notices:OPS"
 NAME = "notice_2026-11-21_token_refused_x"
-NEXT_STEP = re.compile(r"kaiwa (doctor|outbox list)|DAILY_TOKEN_LIMIT")
+NEXT_STEP = re.compile(r"kaiwa (doctor|outbox list|places)|DAILY_TOKEN_LIMIT")
 
 
 def make_alerts(

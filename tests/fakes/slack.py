@@ -67,6 +67,7 @@ class SlackFake(Workspace):
         acknowledged: envelope ids.
         spoil_tickets: so many tickets for sockets will not be taken.
         slow_s: from a call's being obeyed to its answer.
+        others: workspaces that other tokens of the same app are of, by token.
         meanwhile: what happens elsewhere while Slack carries out a method, just before it answers.
     """
 
@@ -78,6 +79,7 @@ class SlackFake(Workspace):
     acknowledged: list[str] = field(default_factory=list)
     spoil_tickets: int = 0
     slow_s: float = 0.0
+    others: dict[str, SlackFake] = field(default_factory=dict)
     meanwhile: dict[str, Callable[[], object]] = field(default_factory=dict)
     _troubles: dict[str, deque[Trouble]] = field(default_factory=lambda: defaultdict(deque))
     _sockets: list[web.WebSocketResponse] = field(default_factory=list)
@@ -175,6 +177,9 @@ class SlackFake(Workspace):
 
     async def api(self, request: web.Request) -> web.StreamResponse:
         """Serve a method of the Web API."""
+        token = request.headers.get("Authorization", "").removeprefix("Bearer ")
+        if token in self.others:
+            return await self.others[token].api(request)
         method = request.match_info["method"]
         arguments = await _arguments(request, method)
         self.calls.append(Call(method, arguments))

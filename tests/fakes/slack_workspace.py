@@ -37,6 +37,8 @@ class Workspace(Messages, Views):
     """One workspace with one app in it.
 
     Attributes:
+        bot: the user id of its bot.
+        team: its id.
         scopes: granted to the app's token.
         no_status: channels in which no status is shown.
         file_cards: what files.info knows.
@@ -54,6 +56,8 @@ class Workspace(Messages, Views):
     """
 
     origin: str = ""
+    bot: str = BOT
+    team: str = TEAM
     scopes: list[str] = field(default_factory=SCOPES.copy)
     messages: dict[str, list[JSON]] = field(default_factory=lambda: {CHANNEL: [], DIRECT: []})
     no_status: set[str] = field(default_factory=set)
@@ -103,7 +107,13 @@ class Workspace(Messages, Views):
         return do(arguments)
 
     def _auth_test(self, _: JSON) -> JSON:
-        who = {"user": "kaiwa", "user_id": BOT, "bot_id": BOT_ID, "team": "Test", "team_id": TEAM}
+        who = {
+            "user": "kaiwa",
+            "user_id": self.bot,
+            "bot_id": BOT_ID,
+            "team": "Test",
+            "team_id": self.team,
+        }
         return {"ok": True, "url": "https://test.slack.com/", "is_enterprise_install": False, **who}
 
     def _users_info(self, arguments: JSON) -> JSON:

@@ -34,7 +34,7 @@ class Rule(BaseModel):
     channel: str = "*"
     conversation: str = "*"
     user: str = "*"
-    tools: tuple[str, ...] = Field(("*",), max_length=1000)
+    tools: tuple[str, ...] = Field(default=("*",), max_length=1000)
     risk: dict[str, Risk] = Field(default_factory=dict)
 
     def matches(self, conversation: str, user: str) -> bool:
@@ -43,14 +43,24 @@ class Rule(BaseModel):
         asked = ((channel, self.channel), (conversation, self.conversation), (user, self.user))
         return all(fnmatchcase(value, pattern) for value, pattern in asked)
 
-    def select(self, tools: Iterable[ValidatedTool]) -> list[ValidatedTool]:
-        """The tools on offer, with the risk they have here."""
-        chosen = []
-        for tool in tools:
-            name = tool.definition.name
-            if any(fnmatchcase(name, pattern) for pattern in self.tools):
-                chosen.append(tool.with_risk(self.risk.get(name, tool.definition.risk)))
-        return chosen
+    def offers(self, name: str) -> bool:
+        """Whether a tool is among those on offer."""
+        return any(fnmatchcase(name, pattern) for pattern in self.tools)
+
+
+EVERYTHING = Rule()
+
+
+def select(rules: Sequence[Rule], tools: Iterable[ValidatedTool]) -> list[ValidatedTool]:
+    """The tools that all these rules offer; of the risks that they give, the higher one counts."""
+    chosen = []
+    for tool in tools:
+        name = tool.definition.name
+        if all(rule.offers(name) for rule in rules):
+            given = {rule.risk[name] for rule in rules if name in rule.risk}
+            risk: Risk = "high" if "high" in given else "low"
+            chosen.append(tool.with_risk(risk) if given else tool)
+    return chosen
 
 
 def unknown(rules: Sequence[Rule], names: Iterable[str]) -> list[str]:

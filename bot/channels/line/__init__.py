@@ -16,7 +16,7 @@ https://developers.line.biz/en/reference/messaging-api/
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
@@ -69,6 +69,7 @@ class Config(BaseModel):
         line_sender_name: is shown in place of the account's name; so is the icon.
         allowed_users: user ids; empty for everybody.
         allowed_groups: group and room ids; empty for all.
+        approvers: user ids of those who may decide besides the asker.
     """
 
     line_channel_secret: Secret = NO_SECRET
@@ -81,6 +82,7 @@ class Config(BaseModel):
     line_sender_icon_url: Annotated[str, AfterValidator(_picture_url)] = ""
     allowed_users: Names = ()
     allowed_groups: Names = ()
+    approvers: Names = ()
 
     @property
     def is_on(self) -> bool:
@@ -97,7 +99,12 @@ class Config(BaseModel):
         return self
 
 
-def describe(config: Config) -> CheckResult:
+def accounts(config: Config, account: str) -> list[str]:
+    """The accounts of the channels that ``open`` opens."""
+    return [account]
+
+
+def describe(config: Config, account: str) -> CheckResult:
     """LINE's line of the start report."""
     if not config.is_on:
         return CheckResult(
@@ -110,22 +117,21 @@ def describe(config: Config) -> CheckResult:
     if config.allowed_users or config.allowed_groups:
         who = "allowed users and groups"
     fix = "" if config.allowed_users else "set ALLOWED_USERS to answer some only"
-    return CheckResult(
-        "ok", "LINE", f"answers {who} at /webhooks/line; {PUSHES[config.line_push]}", fix
-    )
+    path = f"/webhooks/line/{account}".rstrip("/")
+    return CheckResult("ok", "LINE", f"answers {who} at {path}; {PUSHES[config.line_push]}", fix)
 
 
 @asynccontextmanager
-async def open(config: Config, host: Host) -> AsyncIterator[Channel]:
+async def open(config: Config, host: Host) -> AsyncIterator[Sequence[Channel]]:
     """The channel, while the context is open."""
     from bot.channels.line.channel import Line
 
     async with Line(config, host) as line:
-        yield line
+        yield [line]
 
 
 async def checks(config: Config, host: Host) -> list[CheckResult]:
     """What ``kaiwa doctor`` says of LINE."""
     from bot.channels.line.doctor import run_checks
 
-    return await run_checks(config, host.kv)
+    return await run_checks(config, host.kv, account=host.account)

@@ -34,7 +34,7 @@ from bot.channels.line.delivery import (
     Sender,
 )
 from bot.channels.line.formatting import Formatter, find_pictures
-from bot.channels.line.inbound import PATH, WebhookReceiver, find_turn
+from bot.channels.line.inbound import WebhookReceiver, find_turn, path_of
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import (
     Address,
@@ -51,7 +51,7 @@ from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 from bot.file_types import kind_of
 from bot.live_events import Watcher
 from bot.tasks import run_beside
-from bot.transcript import Media, encode
+from bot.transcript import Media, channel_named, encode
 
 if TYPE_CHECKING:
     from bot.channels.line import Config
@@ -100,7 +100,6 @@ class Line(Channel):
         timeout_s: of one request to LINE.
     """
 
-    name = "line"
     style = STYLE
 
     def __init__(
@@ -109,6 +108,9 @@ class Line(Channel):
         host: Host,
         timeout_s: float = 10.0,
     ) -> None:
+        self.name = host.channel("line")
+        self.approvers = config.approvers if host.account else None
+        self._path = path_of(host.account)
         self._clock = host.clock
         self._kv = host.kv
         self._client = Client(config, timeout_s)
@@ -134,7 +136,7 @@ class Line(Channel):
 
     def routes(self) -> Sequence[BaseRoute]:
         """The webhook."""
-        return (Route(PATH, self._receiver.answer, methods=["POST"]),)
+        return (Route(self._path, self._receiver.answer, methods=["POST"]),)
 
     @asynccontextmanager
     async def live_view(self, conversation: str, address: str) -> AsyncGenerator[Watcher]:
@@ -295,7 +297,9 @@ class Line(Channel):
 
 def _profile(chat: Chat, user: str) -> str:
     """A name by which the value goes when the person is forgotten."""
-    return f"{'member' if chat.is_group else 'profile'}:line:{user}"
+    return (
+        f"{'member' if chat.is_group else 'profile'}:{channel_named('line', chat.account)}:{user}"
+    )
 
 
 async def show_running(

@@ -11,14 +11,14 @@ pushes have a limit of a day besides.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 from msgspec.json import Decoder
 
-from bot.channels import AssertLease, DailyUse, Delivery, Host, KeyValue, Reach
+from bot.channels import AssertLease, DailyUse, Delivery, Host, Reach
 from bot.channels.line.client import Client, Failure
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import JSON, Address, Chat, Quota
@@ -30,7 +30,7 @@ from bot.errors import (
     DeliveryRefused,
     TokenRefused,
 )
-from bot.transcript import encode
+from bot.transcript import channel_named, encode
 
 if TYPE_CHECKING:
     from bot.channels.line import Config
@@ -47,7 +47,6 @@ PUSHING = b"pushing"
 SPARE_S = 2.0  # of a token's minute, for the attempt itself
 SOON_S = 0.5
 WARN_AT = 80  # percent of the month's quota
-READ, PUSHED = "line:quota", "line:quota:pushed"
 PUSHES = "pushes"  # the name of what a person's limit counts
 _decode_quota = Decoder(Quota).decode
 NOTHING_LATER = "nothing can be sent here later (the month's messages are used up, or off)"
@@ -77,7 +76,7 @@ class OutboundMessage(NamedTuple):
     def key(self) -> str:
         """The key of what earlier attempts did: ``PUSHING``, or the number of the last that surely
         failed."""
-        return f"line:sent:{self.delivery.id}"
+        return f"{channel_named('line', self.chat.account)}:sent:{self.delivery.id}"
 
 
 class Sender:
@@ -86,7 +85,7 @@ class Sender:
     def __init__(self, client: Client, sdk: Sdk, config: Config, host: Host) -> None:
         self._client = client
         self._kv = host.kv
-        self._allowance = Allowance(sdk, host.kv, partial(host.notify, platform="line"))
+        self._allowance = Allowance(sdk, host)
         self._may_use = host.may_use
         self._daily_pushes = config.line_daily_user_pushes
         self._push_mode = config.line_push
@@ -246,21 +245,22 @@ class Allowance:
     """Decides whether a push may be sent. If LINE does not say, it may: LINE itself refuses one too
     many.
 
-    Args:
-        notify: called with ``line_month_low`` when little is left, and with ``line_month`` when
-            nothing is.
+    The operator is told when little is left, and when nothing is.
     """
 
-    def __init__(self, sdk: Sdk, kv: KeyValue, notify: Callable[[str], Awaitable[None]]) -> None:
+    def __init__(self, sdk: Sdk, host: Host) -> None:
         self._sdk = sdk
-        self._kv = kv
-        self._notify = notify
+        self._kv = host.kv
+        self._channel = host.channel("line")
+        self._notify = partial(host.notify, platform=self._channel)
+        self._read = f"{self._channel}:quota"
+        self._pushed = f"{self._read}:pushed"
 
     async def count_recipients(self, chat: Chat) -> int:
         """How many messages a push counts as: one for each person who gets it."""
         if not chat.is_group:
             return 1
-        name = f"line:members:{chat.id}"
+        name = f"{self._channel}:members:{chat.id}"
         known = await self._kv.get(name)
         if known is not None:
             return int(known)
@@ -284,17 +284,17 @@ class Allowance:
 
     async def spend(self, cost: int) -> None:
         """Count a push until LINE's own count is read again."""
-        await self._kv.set(PUSHED, str(await self._read_pushed() + cost).encode(), HOUR_S)
+        await self._kv.set(self._pushed, str(await self._read_pushed() + cost).encode(), HOUR_S)
 
     async def mark_used_up(self) -> None:
         """Store that the quota is used up: LINE says so, whatever we counted."""
         quota = await self._read_quota() or Quota(0, 0)
         limit = quota.limit or 0
-        await self._kv.set(READ, encode(Quota(limit, limit)), HOUR_S)
+        await self._kv.set(self._read, encode(Quota(limit, limit)), HOUR_S)
         await self._warn(Quota(limit, limit), 100)
 
     async def _read_quota(self) -> Quota | None:
-        if (known := await self._kv.get(READ)) is not None:
+        if (known := await self._kv.get(self._read)) is not None:
             quota = _decode_quota(known)
             return Quota(quota.limit, quota.used + await self._read_pushed())
         try:
@@ -302,17 +302,18 @@ class Allowance:
         except Failure as failure:
             log.warning("line.quota_unknown", cause=str(failure))
             return None
-        await self._kv.set(PUSHED, b"0", HOUR_S)
-        await self._kv.set(READ, encode(quota), HOUR_S)
+        await self._kv.set(self._pushed, b"0", HOUR_S)
+        await self._kv.set(self._read, encode(quota), HOUR_S)
         return quota
 
     async def _read_pushed(self) -> int:
-        return int(await self._kv.get(PUSHED) or 0)
+        return int(await self._kv.get(self._pushed) or 0)
 
     async def _warn(self, quota: Quota, level: int) -> None:
-        if await self._kv.incr(f"line:quota:warned:{level}", DAY_S) == 1:
+        if await self._kv.incr(f"{self._read}:warned:{level}", DAY_S) == 1:
             fix = "replies cost nothing, late answers do"
             if level == 100:
                 fix = "buy messages, or wait for next month"
-            log.warning("line.quota_low", used=quota.used, limit=quota.limit, fix=fix)
+            used, limit = quota.used, quota.limit
+            log.warning("line.quota_low", channel=self._channel, used=used, limit=limit, fix=fix)
         await self._notify("line_month" if level == 100 else "line_month_low")

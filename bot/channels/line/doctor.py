@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
@@ -19,7 +20,7 @@ from urllib.parse import urlsplit
 from bot.channels import KeyValue
 from bot.channels.line.client import Failure
 from bot.channels.line.delivery import WARN_AT
-from bot.channels.line.inbound import PATH
+from bot.channels.line.inbound import PATH, path_of
 from bot.channels.line.sdk import Sdk
 from bot.channels.line.types import (
     JSON,
@@ -35,6 +36,7 @@ from bot.checks import CheckResult, ago
 from bot.clock import now_ms
 from bot.errors import BadInput, StoreUnavailable
 from bot.texts import Texts
+from bot.transcript import channel_named
 
 if TYPE_CHECKING:
     from bot.channels.line import Config
@@ -56,22 +58,23 @@ AnswerT = TypeVar("AnswerT")
 
 
 async def run_checks(
-    config: Config, kv: KeyValue, clock: Callable[[], int] = now_ms
+    config: Config, kv: KeyValue, clock: Callable[[], int] = now_ms, account: str = ""
 ) -> list[CheckResult]:
     """Check the token, the account, the webhook, the quota, the menu, and the recorded traffic.
 
     Args:
         clock: milliseconds since the epoch.
     """
+    webhook_result = partial(_webhook_result, path=path_of(account))
     async with Sdk(config) as sdk:
         bot, webhook, *others = await asyncio.gather(
             _check_bot(sdk),
-            _check(WEBHOOK, sdk.get_webhook(), _webhook_result),
+            _check(WEBHOOK, sdk.get_webhook(), webhook_result),
             _check(TEST, sdk.test_webhook(), _test_result, "made"),
             _check("LINE messages", sdk.get_quota(), _quota_result),
             _check(MENU, sdk.get_default_menu(), _menu_result),
         )
-    seen = await _check_traffic(kv, clock())
+    seen = await _check_traffic(kv, channel_named("line", account), clock())
     if bot[0].result == "failure":
         return [*bot, *seen]
     if webhook == NO_WEBHOOK:
@@ -79,13 +82,16 @@ async def run_checks(
     return [*bot, webhook, *others, *seen]
 
 
-async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[CheckResult]:
+async def set_up(
+    config: Config, url: str, texts: Texts, language: str, account: str = ""
+) -> list[CheckResult]:
     """Have LINE post to Kaiwa at this address and let LINE try; then set the menu.
 
     Raises:
         BadInput: LINE cannot post to such an address.
     """
-    address = webhook_of(url)
+    address = _checked(url) + path_of(account)
+    webhook_result = partial(_webhook_result, path=path_of(account))
     async with Sdk(config) as sdk:
         try:
             await sdk.set_webhook(address)
@@ -96,15 +102,15 @@ async def set_up(config: Config, url: str, texts: Texts, language: str) -> list[
             return [CheckResult("failure", WEBHOOK, detail, "is the address right?")]
         # LINE takes a minute to use a new address by itself, so the test names it.
         webhook, test = await asyncio.gather(
-            _check(WEBHOOK, sdk.get_webhook(), _webhook_result),
+            _check(WEBHOOK, sdk.get_webhook(), webhook_result),
             _check(TEST, sdk.test_webhook(address), _test_result, "made"),
         )
         menu = await _set_menu(sdk, texts, language)
     return [CheckResult("ok", "LINE", f"webhook set to {address}"), webhook, test, menu]
 
 
-def webhook_of(url: str) -> str:
-    """The webhook of a Kaiwa at this address; raises as ``set_up``."""
+def _checked(url: str) -> str:
+    """The address of a Kaiwa; raises as ``set_up``."""
     bare = url.rstrip("/")
     try:
         parts = urlsplit(bare)
@@ -114,7 +120,7 @@ def webhook_of(url: str) -> str:
     is_bare = is_usable and bare == f"https://{parts.netloc}"
     if not (is_bare and bare.isascii() and bare.isprintable()):
         raise BadInput(f"--url: write it as https://host, without a path; {PATH} is added to it")
-    return bare + PATH
+    return bare
 
 
 async def _check(
@@ -161,14 +167,14 @@ def _chat_result(bot: BotInfo) -> CheckResult:
     return CheckResult("warning", "LINE chat", detail, fix)
 
 
-def _webhook_result(webhook: WebhookEndpoint | None) -> CheckResult:
+def _webhook_result(webhook: WebhookEndpoint | None, path: str) -> CheckResult:
     if webhook is None:
         return NO_WEBHOOK
     if not webhook.is_active:
         fix = "switch on “Use webhook” in LINE's console"
         return CheckResult("failure", WEBHOOK, f"{webhook.url}, not in use", fix)
-    if urlsplit(webhook.url).path != PATH:
-        fix = f"Kaiwa answers at {PATH}: {SET_UP}"
+    if urlsplit(webhook.url).path != path:
+        fix = f"Kaiwa answers at {path}: {SET_UP}"
         return CheckResult("warning", WEBHOOK, f"{webhook.url}, in use", fix)
     return CheckResult("ok", WEBHOOK, f"{webhook.url}, in use")
 
@@ -202,9 +208,9 @@ def _menu_result(menu: RichMenu | None) -> CheckResult:
     return CheckResult("ok", MENU, "Kaiwa's" if is_ours else "one that is not Kaiwa's")
 
 
-async def _check_traffic(kv: KeyValue, now: int) -> list[CheckResult]:
+async def _check_traffic(kv: KeyValue, channel: str, now: int) -> list[CheckResult]:
     try:
-        seen = await read_traffic(kv, "line")
+        seen = await read_traffic(kv, channel)
     except StoreUnavailable:
         return [CheckResult("warning", "LINE traffic", "not known: the store does not answer")]
     return [_check_redelivery(seen, now), seen.check("LINE traffic", "LINE_CHANNEL_SECRET", now)]

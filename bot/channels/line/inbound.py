@@ -119,7 +119,7 @@ class WebhookReceiver:
                 continue
             if event.delivery_context.is_redelivery:
                 self._traffic.record("redelivery", received_at)
-            chat = (event.source or NOWHERE).chat(webhook.destination)
+            chat = (event.source or NOWHERE).chat(webhook.destination, self._host.account)
             arrival = read_event(self._config, event, chat, received_at) if chat else None
             if not (chat and arrival):
                 continue
@@ -128,6 +128,11 @@ class WebhookReceiver:
                 turn_id = await find_turn(self._host.priority_kv, chat, arrival.quotes)
                 arrival = replace(arrival, unmentioned=not turn_id)
             await self._host.accept(chat.conversation, arrival)
+
+
+def path_of(account: str) -> str:
+    """The path of an account's webhook."""
+    return f"{PATH}/{account}" if account else PATH
 
 
 async def find_turn(kv: KeyValue, chat: Chat, message_id: str) -> str:

@@ -51,7 +51,7 @@ def chat_of(conversation: str) -> Chat:
 
 def own_message(chat: Chat, message_id: str) -> str:
     """The name of what is stored of a message of ours: the turn that it answered."""
-    return f"line:own:{chat.kind}:{chat.id}:{message_id}"
+    return f"{channel_named('line', chat.account)}:own:{chat.kind}:{chat.id}:{message_id}"
 
 
 class Address(Struct, frozen=True, omit_defaults=True, rename="camel"):
@@ -186,10 +186,10 @@ class Source(Struct, rename="camel"):
     group_id: str | None = None
     room_id: str | None = None
 
-    def chat(self, bot: str) -> Chat | None:
+    def chat(self, bot: str, account: str) -> Chat | None:
         """The chat; None for an unknown kind."""
         chat = {"user": self.user_id, "group": self.group_id, "room": self.room_id}.get(self.type)
-        return Chat(bot, self.type, chat) if chat else None
+        return Chat(bot, self.type, chat, account) if chat else None
 
 
 class Mentionee(Struct, rename="camel"):

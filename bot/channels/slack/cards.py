@@ -25,7 +25,7 @@ from bot.channels.slack.formatting import (
 from bot.channels.slack.messages import Messages, OutboundMessage, delivery_metadata
 from bot.channels.slack.types import MOST_ROWS, ms
 from bot.texts import Texts, language_of
-from bot.transcript import encode
+from bot.transcript import channel_of, encode
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -90,7 +90,7 @@ class WaitingCards:
         kv, conversation = self._host.kv, outbound.conversation
         await kv.set(_key(conversation), value, KEPT_S)
         if channel.startswith("D") and not outbound.address.thread:
-            await kv.set(_newest_key(card.asker_id), conversation.encode(), KEPT_S)
+            await kv.set(_newest_key(conversation, card.asker_id), conversation.encode(), KEPT_S)
         return ms(ts) or None
 
     async def settle(self, outbound: OutboundMessage) -> None:
@@ -121,7 +121,7 @@ class WaitingCards:
     async def find_asked(self, conversation: str, user: str) -> str:
         """The conversation whose card a yes or no in a 1:1 answers: of those shown there, the one
         posted last."""
-        newest = (await self._host.priority_kv.get(_newest_key(user)) or b"").decode()
+        newest = (await self._host.priority_kv.get(_newest_key(conversation, user)) or b"").decode()
         return newest if newest and await self.is_asked(newest, user) else conversation
 
     async def is_asked(self, conversation: str, user: str) -> bool:
@@ -143,8 +143,8 @@ async def read_open(conversation: str, kv: KeyValue) -> OpenCard | None:
         return None
 
 
-def _newest_key(asker: str) -> str:
-    return f"newest_card:slack:{asker}"
+def _newest_key(conversation: str, asker: str) -> str:
+    return f"newest_card:{channel_of(conversation)}:{asker}"
 
 
 def _key(conversation: str) -> str:

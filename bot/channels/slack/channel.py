@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import Any
 
 import structlog
 from msgspec.structs import replace
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from bot.channels import (
     SAY,
@@ -19,7 +17,6 @@ from bot.channels import (
     Delivery,
     Host,
     InboundEvent,
-    Listens,
     Media,
     Place,
     Reply,
@@ -27,12 +24,13 @@ from bot.channels import (
     Validity,
     Watcher,
 )
+from bot.channels.slack.app import App
 from bot.channels.slack.client import BackgroundTasks, Client
 from bot.channels.slack.config import FIX_OF_APP, Config, Timing
 from bot.channels.slack.delivery import Sender, show_said, split
 from bot.channels.slack.events import Reader, ReceivedEvent
 from bot.channels.slack.files import fetch
-from bot.channels.slack.inbound import PATH, WebhookReceiver, receive_by_socket
+from bot.channels.slack.inbound import Payload
 from bot.channels.slack.lookups import Enricher, Identity, People
 from bot.channels.slack.presence import Presence
 from bot.channels.slack.shortcuts import Shortcuts
@@ -52,8 +50,6 @@ from bot.channels.slack.types import (
     write_address,
 )
 from bot.channels.slack.views import Forms, Home, asks_for_form
-from bot.channels.traffic import TrafficRecorder
-from bot.tasks import run_beside
 from toolset.web.json_values import as_object
 
 log = structlog.stdlib.get_logger(__name__)
@@ -69,18 +65,34 @@ class Slack(Channel):
     """The channel of Slack (``bot.channels.Channel``). Enter it before use; its background tasks
     end with the context.
 
+    Args:
+        app: that several workspaces share, of which this is ``team``; without one the channel has
+            an app of its own.
+
     Attributes:
         identity: the bot's own ids, once Slack has sent them.
         tasks: background tasks.
     """
 
-    name = "slack"
     style = STYLE
 
-    def __init__(self, config: Config, host: Host, *, timing: Timing = DEFAULT_TIMING) -> None:
+    def __init__(
+        self,
+        config: Config,
+        host: Host,
+        *,
+        timing: Timing = DEFAULT_TIMING,
+        app: App | None = None,
+        team: str = "",
+    ) -> None:
+        self.name = host.channel("slack")
+        self.approvers = config.approvers if host.account else None
+        self._is_alone = app is None
+        self._team = team
+        self._app = app or App(config, host, timing)
+        self._app.join(team, self)
         self._config = config
         self._host = host
-        self._timing = timing
         self.abilities = Abilities(
             deletes=True,
             streams=True,
@@ -92,8 +104,6 @@ class Slack(Channel):
         token = config.slack_bot_token.get_secret_value()
         self._client = client = Client(token, config.slack_api_base_url)
         self.identity = Identity(client)
-        self._is_checked = asyncio.Event()
-        self._traffic = TrafficRecorder(host.kv, self.name, "SLACK_SIGNING_SECRET")
         self._reader = Reader(config, host)
         self._people = people = People(client, host)
         self._enricher = Enricher(client, people, self.identity, host, timing.lookup_timeout_s)
@@ -103,46 +113,31 @@ class Slack(Channel):
         self._forms = Forms(client, config, host, self._reader)
         self._home = Home(client, people, config, host, tasks)
         self._shortcuts = Shortcuts(client, people, config, host, tasks)
-        secret = config.slack_signing_secret.get_secret_value()
-        self._receiver = WebhookReceiver(self._receive, secret, self._traffic)
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Slack:
         await self._open.enter_async_context(self._client)
-        self._open.push_async_callback(self._traffic.aclose)
         self._open.push_async_callback(self.tasks.close)
-        if self._has_socket and self._host.listens:
-            work = self._connect_when_checked(self._host.listens)
-            await self._open.enter_async_context(run_beside(work))
+        if self._is_alone:
+            await self._open.enter_async_context(self._app)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._open.aclose()
 
-    @property
-    def _has_socket(self) -> bool:
-        return bool(self._config.slack_app_token.get_secret_value())
-
-    async def _connect_when_checked(self, listens: Listens) -> None:
-        """Receive by Socket Mode once Slack has taken the bot's token."""
-        await self._is_checked.wait()
-        config, notify = self._config, self._host.notify
-        await receive_by_socket(self._receive, config, self._timing, listens, notify)
-
     async def check_access(self) -> None:
         """Ask for the bot's ids; the process with which Kaiwa starts also asks for a connection of
         Socket Mode."""
-        await self.identity.learn()
-        if self._has_socket and self._host.listens and self._host.is_start:
+        await self.identity.learn(self._team)
+        if self._app.has_socket and self._host.listens and self._host.is_start:
             token = self._config.slack_app_token.get_secret_value()
             async with Client(token, self._config.slack_api_base_url) as client:
                 await client.check_token("apps.connections.open", "SLACK_APP_TOKEN", FIX_OF_APP)
-        self._is_checked.set()
+        self._app.is_checked.set()
 
     def routes(self) -> Sequence[BaseRoute]:
-        """The webhook, if a signing secret is set."""
-        is_on = bool(self._config.slack_signing_secret.get_secret_value())
-        return (Route(PATH, self._receiver.answer, methods=["POST"]),) if is_on else ()
+        """The webhook of its app."""
+        return self._app.routes_of(self)
 
     def live_view(self, conversation: str, address: str) -> AbstractAsyncContextManager[Watcher]:
         """A status line, a stop button, and the answer while it is written."""
@@ -162,7 +157,7 @@ class Slack(Channel):
             buttons.remove_stop_button(address.channel, address.thread or address.ts)
         if not delivery.reply.buttons:  # such as the answer to /stop, for which no turn is shown
             buttons.remove_left_button(conversation, address.channel)
-        self._traffic.record("delivery", self._host.clock())
+        self._app.traffic.record("delivery", self._host.clock())
         return shown_at
 
     def place(self, conversation: str) -> Place:
@@ -209,10 +204,9 @@ class Slack(Channel):
         """The reply in messages of Slack's size."""
         return split(reply)
 
-    async def _receive(self, payload: dict[str, Any]) -> dict[str, Any]:
+    async def receive(self, payload: Payload) -> Payload:
         """Take what Slack sends; what it is answered. What nobody knows is no reason for Slack to
         send it again."""
-        self._traffic.record("webhook", self._host.clock())
         match payload.get("type"):
             case "event_callback":
                 await self._on_event(payload)
@@ -222,14 +216,12 @@ class Slack(Channel):
                 await self._shortcuts.begin(shortcut)
             case "view_submission" if submission := read(payload, Submission):
                 return await self._shortcuts.ask(submission)
-            case "url_verification":
-                return {"challenge": payload.get("challenge")}
             case None if command := read(payload, Command):
                 is_direct = await self._people.is_direct(command.user_id, command.channel_id)
                 await self._accept(self._reader.read_command(command, is_direct=is_direct))
         return {}
 
-    async def _on_event(self, payload: dict[str, Any]) -> None:
+    async def _on_event(self, payload: Payload) -> None:
         envelope = read(payload, Envelope)
         if envelope is None:
             kind = as_object(payload.get("event")).get("type")
@@ -243,7 +235,7 @@ class Slack(Channel):
             buttons.remove_stop_button(event.channel, event.thread_ts)
         await self._accept(self._reader.read_event(envelope, self.identity.users))
 
-    async def _on_press(self, payload: dict[str, Any]) -> None:
+    async def _on_press(self, payload: Payload) -> None:
         if in_view := read(payload, ViewPress):
             if in_view.view.type == "home":
                 await self._home.press(in_view)
@@ -263,16 +255,21 @@ class Slack(Channel):
         """Accept an event for the bot; false if it is none, or was accepted before."""
         if received is not None and received.names_no_thread:
             received = await self._in_thread(received)
-        if received is None or not is_conversation(received.conversation):
+        if received is None or not is_conversation(received.conversation, self.name):
             return False
         conversation, author = received.conversation, received.event.author_id
-        if received.if_participating and not await self._enricher.takes_part(conversation):
-            return False
         waiting = self._sender.waiting
-        if received.if_asked and not await waiting.is_asked(conversation, author):
+        concerns = not (received.if_participating or received.if_asked)
+        if received.if_participating:
+            concerns = await self._enricher.takes_part(conversation)
+        if received.if_asked and not concerns:
+            concerns = await waiting.is_asked(conversation, author)
+        if not concerns:
             return False
         if received.shown_in and author:
             conversation = await waiting.find_asked(conversation, author)
+        if received.author and not await self._enricher.may_answer(conversation, received):
+            return False
         return await self._host.accept(conversation, received.event)
 
     async def _in_thread(self, received: ReceivedEvent) -> ReceivedEvent:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, model_validator
 
+from bot.channels import Speak
 from bot.errors import SettingsError
 from bot.settings import NO_SECRET, Names, Secret
 
@@ -26,12 +28,19 @@ FIX_OF_APP = (
     "make one with the scope connections:write at https://api.slack.com/apps (Basic Information, "
     "App-Level Tokens), and switch Socket Mode on"
 )
+TEAM = re.compile(r"[TE][A-Z0-9]{2,20}")
 SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
 
 
 def _api_url(value: str) -> str:
     if not value.startswith(("http://", "https://")) or not value.endswith("/api/"):
         raise ValueError("write it as https://host/api/")
+    return value
+
+
+def _team_id(value: str) -> str:
+    if not TEAM.fullmatch(value):
+        raise ValueError("name each token by the id of its workspace, as T0123ABCD")
     return value
 
 
@@ -52,7 +61,7 @@ class Config(BaseModel):
     slack_signing_secret: Secret = NO_SECRET
     slack_app_token: Secret = NO_SECRET
     slack_api_base_url: Annotated[str, AfterValidator(_api_url)] = "https://slack.com/api/"
-    slack_follow_threads: bool = False
+    slack_follow_threads: bool = True
     slack_feedback: bool = True
     approvers: Names = ()
     allowed_users: Names = ()
@@ -63,6 +72,11 @@ class Config(BaseModel):
         """The bot token turns Slack on, with a signing secret (HTTP) or an app token (Socket
         Mode)."""
         return bool(self.slack_bot_token.get_secret_value())
+
+    @property
+    def speak(self) -> Speak:
+        """Which messages call the bot, where no place says otherwise."""
+        return "thread" if self.slack_follow_threads else "mention"
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
@@ -84,6 +98,11 @@ class Config(BaseModel):
             raise SettingsError("SLACK_BOT_TOKEN", fix)
         return self
 
+    def workspaces(self, account: str) -> Iterator[tuple[str, str, Config]]:
+        """The team, the account and the settings of each workspace; of a single token the team is
+        empty."""
+        yield "", account, self
+
     def allows_user(self, user: str) -> bool:
         """Whether this person may use the bot."""
         return not self.allowed_users or user in self.allowed_users
@@ -102,6 +121,39 @@ class Config(BaseModel):
         if (parts.scheme, parts.netloc) == (api.scheme, api.netloc):
             return True
         return parts.scheme == "https" and (parts.hostname or "").endswith(".slack.com")
+
+
+class AppConfig(Config):
+    """The same of an account, whose app may be in several workspaces.
+
+    Attributes:
+        slack_bot_tokens: by team id, in place of ``slack_bot_token``.
+    """
+
+    slack_bot_tokens: dict[Annotated[str, AfterValidator(_team_id)], Secret] = {}
+
+    @property
+    def is_on(self) -> bool:
+        return bool(self.slack_bot_tokens) or super().is_on
+
+    def workspaces(self, account: str) -> Iterator[tuple[str, str, Config]]:
+        values = dict(self)
+        tokens = values.pop("slack_bot_tokens")
+        for team, token in tokens.items():
+            yield team, f"{account}.{team}", Config(**values | {"slack_bot_token": token})
+        if not tokens:
+            yield from super().workspaces(account)
+
+    @model_validator(mode="after")
+    def _has_tokens_of_bots(self) -> Self:
+        """Refuse another secret among the tokens, and a token beside them."""
+        for token in self.slack_bot_tokens.values():
+            if variable_of(token.get_secret_value()) != "SLACK_BOT_TOKEN":
+                fix = f"one holds something else; {SECRETS['SLACK_BOT_TOKEN']}"
+                raise SettingsError("SLACK_BOT_TOKENS", fix)
+        if self.slack_bot_tokens and self.slack_bot_token.get_secret_value():
+            raise SettingsError("SLACK_BOT_TOKEN", "leave it out beside slack_bot_tokens")
+        return self
 
 
 def variable_of(value: str) -> str:

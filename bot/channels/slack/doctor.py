@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.channels import KeyValue
 from bot.channels.slack.client import ApiResponse, Client
 from bot.channels.slack.config import Config
-from bot.channels.slack.inbound import PATH
+from bot.channels.slack.inbound import path_of
 from bot.channels.traffic import read_traffic
 from bot.checks import CheckResult
 from bot.clock import now_ms
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.settings import Secret
+from bot.transcript import channel_named
 
 # slack_manifest.yaml asks for the same; a test compares.
 SCOPES = (
@@ -32,14 +35,17 @@ SCOPES = (
 )
 
 
-async def run_checks(config: Config, kv: KeyValue) -> list[CheckResult]:
+async def run_checks(config: Config, kv: KeyValue, account: str = "") -> list[CheckResult]:
     """Check the token, the scopes, the ways in, and the recorded traffic."""
-    results = await check_bot_token(config.slack_bot_token, config.slack_api_base_url)
+    results: list[CheckResult] = []
+    for team, _, own in config.workspaces(account):
+        for result in await check_bot_token(own.slack_bot_token, own.slack_api_base_url):
+            results.append(replace(result, name=f"{result.name} {team}".rstrip()))
     if config.slack_app_token.get_secret_value():
         results += await check_app_token(config.slack_app_token, config.slack_api_base_url)
     if config.slack_signing_secret.get_secret_value():
-        results.append(CheckResult("ok", "Slack webhook", f"events may come to {PATH}"))
-    return [*results, await _check_traffic(kv)]
+        results.append(CheckResult("ok", "Slack webhook", f"events may come to {path_of(account)}"))
+    return [*results, await _check_traffic(kv, channel_named("slack", account))]
 
 
 async def _ask(base_url: str, token: Secret, method: str) -> ApiResponse:
@@ -87,9 +93,9 @@ async def check_app_token(token: Secret, base_url: str) -> list[CheckResult]:
     return [CheckResult("failure", name, f"SLACK_APP_TOKEN was refused ({response.error})", fix)]
 
 
-async def _check_traffic(kv: KeyValue) -> CheckResult:
+async def _check_traffic(kv: KeyValue, channel: str) -> CheckResult:
     try:
-        seen = await read_traffic(kv, "slack")
+        seen = await read_traffic(kv, channel)
     except StoreUnavailable:
         return CheckResult("warning", "Slack traffic", "not known: the store does not answer")
     return seen.check("Slack traffic", "SLACK_SIGNING_SECRET", now_ms())

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 
-from bot.channels import SAY, STOP, Host, InboundEvent
+from bot.channels import SAY, STOP, Host, InboundEvent, PlaceSettings
 from bot.channels.slack.config import Config
 from bot.channels.slack.formatting import (
     FEEDBACK,
     OF_FEEDBACK,
+    addresses_one,
     escape,
     mentioned_users,
     plain_text,
@@ -176,12 +177,13 @@ class ReceivedEvent:
     """An event for the bot.
 
     Attributes:
-        if_participating: counts only where the bot takes part in the conversation already.
-        if_asked: counts only if the conversation has an open question to its author.
+        if_participating: counts where the bot takes part in the conversation already.
+        if_asked: counts if the conversation has an open question to its author.
         shown_in: the 1:1 channel of a yes or no, in which questions of slash commands are shown
             too.
         names_no_thread: a change of a message that may be in another thread than its own, which the
             event does not say.
+        author: of a message, where bots are answered.
     """
 
     conversation: str
@@ -190,6 +192,7 @@ class ReceivedEvent:
     if_asked: bool = False
     shown_in: str = ""
     names_no_thread: bool = False
+    author: Literal["", "bot", "person"] = ""
 
 
 class Reader:
@@ -198,6 +201,7 @@ class Reader:
     def __init__(self, config: Config, host: Host) -> None:
         self._config = config
         self._host = host
+        self._account = host.account
         self._spoken_commands = SpokenCommands(host.texts)
 
     def read_event(self, envelope: Envelope, bot_users: frozenset[str]) -> ReceivedEvent | None:
@@ -218,9 +222,14 @@ class Reader:
             return None
         if event.subtype in ("message_changed", "message_deleted"):
             return self._read_change(envelope, bot_users)
-        if event.subtype in MESSAGE_SUBTYPES and _is_person(event, bot_users) and event.ts:
-            return self._read_message(envelope, event.ts, bot_users)
-        return None
+        user = event.user or event.bot_id
+        place = self._host.settings_of(self._locate(envelope).conversation, user)
+        is_bot = _is_one_of(event, place.bots, bot_users)
+        if is_bot:
+            envelope = replace(envelope, event=replace(event, user=user))
+        elif event.subtype not in MESSAGE_SUBTYPES or not _is_person(event, bot_users):
+            return None
+        return self._read_message(envelope, bot_users, place, is_bot) if event.ts else None
 
     def read_command(self, command: Command, *, is_direct: bool) -> ReceivedEvent:
         """A slash command as a message. Its answer is for the sender alone, so it has a
@@ -234,7 +243,7 @@ class Reader:
         text = plain_text(command.text) or "/help"
         if text.partition(" ")[0].casefold() in self._host.tool_commands:
             text = f"/{text}"  # people leave the slash of a tool's command out there
-        chat = Chat(command.team_id, command.channel_id)
+        chat = Chat(command.team_id, command.channel_id, account=self._account)
         message_id = chat.message_id(command.trigger_id or new_id("command"))
         author = Author(command.user_id)
         message = Message(message_id, "user", (Text(text),), now_ms(), author=author)
@@ -244,7 +253,7 @@ class Reader:
         arrival = InboundEvent(message, write_address(address))
         if not self._config.allows(command.user_id, command.channel_id):
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
-        return ReceivedEvent(Chat(command.team_id, recipient).conversation, arrival)
+        return ReceivedEvent(chat._replace(channel=recipient).conversation, arrival)
 
     def read_press(self, action: Action, user: Presser, address: Address) -> ReceivedEvent | None:
         """The event that a pressed button makes; None for a button that is not ours, and for people
@@ -261,7 +270,9 @@ class Reader:
         if not (name and is_conversation(conversation)):
             return None
         config = self._config
-        if user.id not in config.approvers and not config.allows(user.id, address.channel):
+        approvers = self._host.settings_of(conversation, user.id).approvers
+        may_decide = user.id in (config.approvers if approvers is None else approvers)
+        if not may_decide and not config.allows(user.id, address.channel):
             return None
         where, at = write_address(address), ms(action.action_ts)
         group = chat_of(conversation).is_group
@@ -303,7 +314,7 @@ class Reader:
     def _read_stop(self, envelope: Envelope, user: str) -> ReceivedEvent | None:
         """A press of Slack's own stop button."""
         event = envelope.event
-        chat = _locate(envelope)
+        chat = self._locate(envelope)
         at, is_direct = event.event_ts, event.channel.startswith("D")
         if not (is_direct or chat.thread) or not self._config.allows(user, event.channel):
             return None
@@ -323,34 +334,44 @@ class Reader:
             return None
         team, at = envelope.team, envelope.event.event_ts
         author = Author(inviter) if inviter else None
-        message_id = Chat(team, channel).message_id(f"joined:{at}")
+        chat = Chat(team, channel, NO_THREAD, self._account)
+        message_id = chat.message_id(f"joined:{at}")
         message = Message(message_id, "user", (), ms(at), author=author)
         address = write_address(Address(channel, user=inviter, team=team))
         greeting = InboundEvent(message, address, True, "canned", "slack.greeting")
-        return ReceivedEvent(Chat(team, channel, NO_THREAD).conversation, greeting)
+        return ReceivedEvent(chat.conversation, greeting)
 
     def _read_message(
-        self, envelope: Envelope, ts: str, bot_users: frozenset[str]
+        self, envelope: Envelope, bot_users: frozenset[str], place: PlaceSettings, is_bot: bool
     ) -> ReceivedEvent | None:
-        event, chat = envelope.event, _locate(envelope)
-        is_mention = event.type == "app_mention"
-        is_called = is_mention or not chat.is_group or mentioned_users(event.text) & bot_users
-        follows = bool(event.thread_ts) and self._config.slack_follow_threads
+        event, chat = envelope.event, self._locate(envelope)
+        speak = place.speak or self._config.speak
+        is_mention = event.type == "app_mention" or bool(mentioned_users(event.text) & bot_users)
+        is_called = is_mention or not chat.is_group or speak == "all"
+        follows = speak == "thread" and bool(event.thread_ts) and not addresses_one(event.text)
         is_answer = self._spoken_commands.answer(plain_text(event.text)) is not None
         decides = bool(event.thread_ts) and is_answer
         if not (is_called or follows or decides):
             return None
-        is_allowed = self._config.allows(event.user, event.channel)
+        is_allowed = is_bot or self._config.allows(event.user, event.channel)
         if chat.is_group and not is_allowed:
             return None
-        parts = _parts(event, bot_users, is_mention=is_mention)
-        arrival = self._message_event(chat, event, ts, parts)
+        parts = _parts(event, bot_users, is_mention=event.type == "app_mention")
+        arrival = self._message_event(chat, event, event.ts, parts)
         if not is_allowed:
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
         follows = follows and not is_called
         shown_in = chat.channel if not chat.is_group and is_answer else ""
-        if_asked = decides and not (is_called or follows)
-        return ReceivedEvent(chat.conversation, arrival, follows, if_asked, shown_in)
+        if_asked = decides and not is_called
+        author: Literal["", "bot", "person"] = "bot" if is_bot else "person"
+        return ReceivedEvent(
+            chat.conversation,
+            arrival,
+            follows,
+            if_asked,
+            shown_in,
+            author=author if place.bots else "",
+        )
 
     def _message_event(
         self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]
@@ -402,7 +423,7 @@ class Reader:
             return None
         parts = () if is_deletion else _parts(now, bot_users)
         in_thread = now.thread_ts or before.thread_ts
-        chat = _locate(envelope, in_thread or ts)
+        chat = self._locate(envelope, in_thread or ts)
         message = _message(chat, now, event.event_ts or event.ts or f"{ts}:changed", parts)
         # What was shown of the answer is looked for there; a 1:1 is one conversation, but its
         # threads are not.
@@ -417,6 +438,12 @@ class Reader:
             if_participating=chat.is_group and not concerns_us,
             names_no_thread=chat.is_group and not in_thread and old is None,
         )
+
+    def _locate(self, envelope: Envelope, thread: str = "") -> Chat:
+        event = envelope.event
+        is_direct = event.channel.startswith("D")
+        thread = "" if is_direct else thread or event.thread_ts or event.ts
+        return Chat(envelope.team, event.channel, thread, self._account)
 
 
 def _parts(
@@ -447,12 +474,12 @@ def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:
     return bool(posted.user) and not is_bot
 
 
+def _is_one_of(posted: SlackMessage, bots: Collection[str], bot_users: frozenset[str]) -> bool:
+    """Whether the author is one of these bots, and not this one."""
+    is_bot = bool(posted.bot_id) and posted.subtype in (*MESSAGE_SUBTYPES, "bot_message")
+    is_named = posted.bot_id in bots or posted.user in bots
+    return is_bot and is_named and posted.user not in bot_users
+
+
 def _message(chat: Chat, posted: SlackMessage, ts: str, parts: tuple[Part, ...]) -> Message:
     return Message(chat.message_id(ts), "user", parts, ms(ts), author=Author(posted.user))
-
-
-def _locate(envelope: Envelope, thread: str = "") -> Chat:
-    event = envelope.event
-    is_direct = event.channel.startswith("D")
-    thread = "" if is_direct else thread or event.thread_ts or event.ts
-    return Chat(envelope.team, event.channel, thread)

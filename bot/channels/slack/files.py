@@ -93,6 +93,7 @@ class Uploads:
         self._messages = messages
         self._files = host.files
         self._kv = host.kv
+        self._prefix = f"{host.channel('slack')}:file"
 
     async def share(self, outbound: OutboundMessage, file: FileRef) -> bool:
         """Share a file; false if only its words can be shown.
@@ -107,7 +108,7 @@ class Uploads:
         file_id = await self._upload(file, content) if content else ""
         if not file_id:
             return False
-        await self._kv.set(_key(outbound.delivery.id), file_id.encode(), SHARED_S)
+        await self._kv.set(f"{self._prefix}:{outbound.delivery.id}", file_id.encode(), SHARED_S)
         await outbound.assert_lease()
         shared = await self._client.post_form(
             SHARE,
@@ -119,7 +120,9 @@ class Uploads:
 
     async def file_ids(self, delivery_ids: Collection[str]) -> set[str]:
         """The files of these deliveries, as far as they are known."""
-        known = [await self._kv.get(_key(delivery_id)) for delivery_id in delivery_ids]
+        known = [
+            await self._kv.get(f"{self._prefix}:{delivery_id}") for delivery_id in delivery_ids
+        ]
         return {file_id.decode() for file_id in known if file_id}
 
     async def _upload(self, file: FileRef, content: bytes) -> str:
@@ -157,7 +160,3 @@ def _is_done(method: str, response: ApiResponse) -> bool:
         fix = {"fix": WRITE} if response.error == "missing_scope" else {}
         log.error("slack.file_refused", cause=f"{method}: {response.error}", **fix)
     return response.ok
-
-
-def _key(delivery_id: str) -> str:
-    return f"slack:file:{delivery_id}"

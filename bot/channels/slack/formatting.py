@@ -41,6 +41,11 @@ def mentioned_users(text: str) -> set[str]:
     return set(USER.findall(text))
 
 
+def addresses_one(text: str) -> bool:
+    """Whether a text mentions a person or a user group."""
+    return bool(USER.search(text) or GROUP.search(text))
+
+
 def plain_text(text: str) -> str:
     """The text without markup and escapes. Mentions of users and groups stay: their names are
     looked up later."""

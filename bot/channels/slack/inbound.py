@@ -9,6 +9,7 @@ import hmac
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -22,7 +23,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from bot.channels import Listens, Notify
+from bot.channels import Host
 from bot.channels.slack.client import TOKEN_ERRORS
 from bot.channels.slack.config import FIX_OF_APP, Config, Timing
 from bot.channels.traffic import TrafficRecorder
@@ -81,6 +82,11 @@ async def _answer(receive: Receive, payload: Payload) -> tuple[int, Payload]:
         return 500, {}
 
 
+def path_of(account: str) -> str:
+    """The path of an account's webhook."""
+    return f"{PATH}/{account}" if account else PATH
+
+
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes, now_s: float) -> bool:
     """Whether Slack signed this body within the last five minutes."""
     timestamp = headers.get("x-slack-request-timestamp", "")
@@ -123,11 +129,11 @@ class SocketMode(SocketModeClient):
     _address_until = 0.0
     _refusal = ""
 
-    def __init__(self, receive: Receive, config: Config, timing: Timing, notify: Notify) -> None:
+    def __init__(self, receive: Receive, config: Config, timing: Timing, host: Host) -> None:
         logger = logging.getLogger("bot.channels.slack.sdk")
         logger.disabled = True  # the SDK logs bodies and tickets
         self._receive = receive
-        self._notify = notify
+        self._notify = partial(host.notify, platform=host.channel("slack"))
         self._ticket_s = timing.ticket_s
         web = AsyncWebClient(
             base_url=config.slack_api_base_url, logger=logger, retry_handlers=[], timeout=CALL_S
@@ -162,7 +168,7 @@ class SocketMode(SocketModeClient):
         log.error("slack.socket_refused", cause=cause)
         if cause in TOKEN_ERRORS:
             detail = f"SLACK_APP_TOKEN was refused ({cause}), {FIX_OF_APP}"
-            await self._notify("token_refused", detail, platform="slack")
+            await self._notify("token_refused", detail)
 
     async def connect(self) -> None:
         await super().connect()  # type: ignore[no-untyped-call]  # not annotated by the SDK
@@ -178,15 +184,12 @@ class SocketMode(SocketModeClient):
             await self.send_socket_mode_response(response)
 
 
-async def receive_by_socket(
-    receive: Receive, config: Config, timing: Timing, listens: Listens, notify: Notify
-) -> None:
-    """Receive by Socket Mode while ``listens`` allows it, until this is cancelled."""
-    async with listens():
-        client = SocketMode(receive, config, timing, notify)
-        try:
-            await client.connect()
-            await asyncio.Event().wait()
-        finally:
-            # not annotated by the SDK
-            await client.close()  # type: ignore[no-untyped-call]
+async def receive_by_socket(receive: Receive, config: Config, timing: Timing, host: Host) -> None:
+    """Receive by Socket Mode until this is cancelled."""
+    client = SocketMode(receive, config, timing, host)
+    try:
+        await client.connect()
+        await asyncio.Event().wait()
+    finally:
+        # not annotated by the SDK
+        await client.close()  # type: ignore[no-untyped-call]

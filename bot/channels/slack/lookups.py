@@ -18,15 +18,15 @@ from msgspec.structs import replace
 from bot.channels import Host, InboundEvent
 from bot.channels.slack.client import Client
 from bot.channels.slack.config import FIX_OF_BOT
-from bot.channels.slack.events import files_of, media_of, with_text
+from bot.channels.slack.events import ReceivedEvent, files_of, media_of, with_text
 from bot.channels.slack.formatting import GROUP, mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import delivery_id_of
 from bot.channels.slack.types import Address, SlackMessage, User, chat_of, read, read_address
 from bot.clock import DAY_S, HOUR_S
-from bot.errors import DeliverLater, StoreUnavailable
+from bot.errors import DeliverLater, StoreUnavailable, TokenRefused
 from bot.safe_text.glyphs import json_line, safe_name
 from bot.texts import LANGUAGES, preferred_language
-from bot.transcript import UNREADABLE, Author, Media, Part, Quote, Text, encode
+from bot.transcript import UNREADABLE, Author, Media, Part, Quote, Text, channel_of, encode
 from toolset.web.json_values import as_object
 
 UNKNOWN_S = 600  # before an unknown user is looked up again
@@ -55,10 +55,11 @@ class People:
     def __init__(self, client: Client, host: Host) -> None:
         self._client = client
         self._host = host
+        self._channel = host.channel("slack")
 
     def prefetch(self, user: str) -> None:
         """Read the stored profile of a user."""
-        self._host.kv.prefetch(_profile_key(user))
+        self._host.kv.prefetch(self._profile_key(user))
 
     async def find(self, users: Iterable[str]) -> dict[str, Author]:
         """Everybody's name, language and time zone, by user id. Never raises."""
@@ -83,7 +84,7 @@ class People:
     async def find_groups(self, team: str) -> dict[str, str]:
         """The handles of a workspace's user groups by id; empty where they cannot be read, for
         which the app needs the scope usergroups:read. Never raises."""
-        key = f"slack:groups:{team}"
+        key = f"{self._channel}:groups:{team}"
         with suppress(StoreUnavailable, *UNREADABLE):
             if (known := await self._host.kv.get(key)) is not None:
                 return _decode_handles(known)
@@ -101,7 +102,7 @@ class People:
     def note_direct(self, user: str, channel: str) -> None:
         """Store a person's 1:1 with the process's next request."""
         lifetime_s = (self._host.days + 1) * DAY_S  # longer than the history of what was said there
-        self._host.kv.set_later(_direct_key(user), channel.encode(), lifetime_s)
+        self._host.kv.set_later(self._direct_key(user), channel.encode(), lifetime_s)
 
     async def is_direct(self, user: str, channel: str) -> bool:
         """Whether a channel is the person's 1:1 with the bot; false as long as no event has named
@@ -112,7 +113,7 @@ class People:
         """
         if not channel.startswith("D"):
             return False
-        return await self._host.priority_kv.get(_direct_key(user)) == channel.encode()
+        return await self._host.priority_kv.get(self._direct_key(user)) == channel.encode()
 
     async def find_direct(self, user: str) -> str:
         """The person's 1:1; the person's own id, to which Slack delivers too, where it cannot be
@@ -121,7 +122,7 @@ class People:
         Raises:
             StoreUnavailable: it cannot be read.
         """
-        if known := await self._host.priority_kv.get(_direct_key(user)):
+        if known := await self._host.priority_kv.get(self._direct_key(user)):
             return known.decode()
         try:
             async with asyncio.timeout(LOOKUP_S):
@@ -134,7 +135,7 @@ class People:
         return direct or user
 
     async def _look_up(self, user: str) -> Author:
-        key = _profile_key(user)
+        key = self._profile_key(user)
         with suppress(StoreUnavailable, *UNREADABLE):
             if (known := await self._host.kv.get(key)) is not None:
                 return _decode_author(known)
@@ -148,13 +149,11 @@ class People:
             self._host.kv.set_later(key, encode(author), lifetime_s)
         return author
 
+    def _profile_key(self, user: str) -> str:
+        return f"profile:{self._channel}:{user}"
 
-def _profile_key(user: str) -> str:
-    return f"profile:slack:{user}"
-
-
-def _direct_key(user: str) -> str:
-    return f"direct:slack:{user}"
+    def _direct_key(self, user: str) -> str:
+        return f"direct:{self._channel}:{user}"
 
 
 def _author(user_id: str, data: object) -> Author:
@@ -182,17 +181,26 @@ class Identity:
         """Whether a message is the bot's own; false while the ids are unknown."""
         return bool((user and user == self.user) or (bot and bot == self.bot))
 
-    async def learn(self) -> None:
-        """Ask Slack; it raises like ``Client.check_token``."""
+    async def learn(self, team: str = "") -> None:
+        """Ask Slack; it raises like ``Client.check_token``.
+
+        Args:
+            team: the workspace that the token is to be of.
+        """
         response = await self._client.check_token("auth.test", "SLACK_BOT_TOKEN", FIX_OF_BOT)
         self.user = str(response.data.get("user_id", ""))
         self.bot = str(response.data.get("bot_id", ""))
+        teams = (response.data.get("team_id"), response.data.get("enterprise_id"))
+        if team and team not in teams:
+            cause = f"slack_bot_tokens: the token of {team} is another workspace's"
+            raise TokenRefused(cause)
 
 
 log = structlog.stdlib.get_logger(__name__)
 
 Found = TypeVar("Found")
 
+MOST_BOT_ANSWERS = 4  # in a row to bots, without a person
 PARTICIPATION_S = 90 * 86_400
 KEPT = 50  # messages
 PAGE = 200
@@ -247,6 +255,21 @@ class Enricher:
             StoreUnavailable: it cannot be read.
         """
         return await self._host.priority_kv.get(_participation_key(conversation)) is not None
+
+    async def may_answer(self, conversation: str, received: ReceivedEvent) -> bool:
+        """Whether a message is answered where bots are: of those of bots, so many since a person's
+        last one. Each counts once, in however many events it comes.
+
+        Raises:
+            StoreUnavailable: it cannot be counted.
+        """
+        kv, row = self._host.priority_kv, f"slack:bots_answered:{conversation}"
+        if received.author == "person":
+            self._host.kv.set_later(row, b"0", DAY_S)
+            return True
+        if await kv.incr(f"{row}:{received.event.message.id}", HOUR_S) == 1:
+            return await kv.incr(row, DAY_S) <= MOST_BOT_ANSWERS
+        return int(await kv.get(row) or 0) <= MOST_BOT_ANSWERS
 
     async def find_conversation(self, message_id: str) -> str:
         """The conversation of a message, or the one that quotes it; empty for an unknown one.
@@ -371,7 +394,7 @@ class Enricher:
         """The event with a quote of each earlier message, so that edits, deletions and ``/forget
         me`` reach each. For a deletion that names no thread it is noted where they are quoted."""
         chat = chat_of(conversation)
-        whose = "" if chat.is_group else f"slack:{arrival.author_id}"
+        whose = "" if chat.is_group else f"{channel_of(conversation)}:{arrival.author_id}"
         lifetime_s = (self._host.days + 1) * DAY_S
         quotes: list[Quote] = []
         for message, text in _newest_words(messages, names):

@@ -69,7 +69,7 @@ class Presence:
 
     async def set_title(self, address: Address, text: str) -> None:
         """Give a thread of a 1:1 its first words as a title; a failure is ignored."""
-        key = f"slack:titled:{address.channel}:{address.thread}"
+        key = f"{self._host.channel('slack')}:titled:{address.channel}:{address.thread}"
         with suppress(DeliverLater, StoreUnavailable):
             if await self._host.kv.incr(key, DAY_S) == 1:
                 await self._client.post(

@@ -108,7 +108,10 @@ class Shortcuts:
         elif shortcut.callback_id == ASK:
             chosen_id = new_id("chosen")
             await self._host.priority_kv.set(
-                _key(chosen_id), encode(chosen), KEPT_S, person=f"slack:{chosen.chosen_by}"
+                _key(chosen_id),
+                encode(chosen),
+                KEPT_S,
+                person=f"{self._host.channel('slack')}:{chosen.chosen_by}",
             )
             self._tasks.start(self._open(shortcut, chosen, chosen_id, language))
         else:
@@ -155,7 +158,9 @@ class Shortcuts:
             press_id: makes the message's id, so that a press that comes again asks once.
             question: empty: the message is about the whole thread, which is read for the turn.
         """
-        chat = Chat(chosen.team, await self._people.find_direct(user.id))
+        chat = Chat(
+            chosen.team, await self._people.find_direct(user.id), account=self._host.account
+        )
         address = Address(chat.channel, language=language, user=user.id, team=chosen.team)
         if not question:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, ValidationError, convert
 from msgspec.json import Decoder
 
 from bot.file_types import CANVAS, MOST_BYTES, kind_of, type_of
-from bot.transcript import Author, account_of, channel_named, encode
+from bot.transcript import Author, account_of, channel_named, channel_of, encode
 
 T = TypeVar("T")
 
@@ -22,7 +22,7 @@ VOICE = "slack_audio"  # a voice clip, which Slack may call a video
 CLIPS = (VOICE, "slack_video")  # recorded in Slack, for the message
 TIMESTAMP = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,20}))?")
 CONVERSATION = re.compile(
-    rf"slack(?:@[^:]{{1,32}})?:[A-Za-z0-9_]{{0,32}}:[A-Z0-9]{{1,32}}(?::{TIMESTAMP.pattern})?"
+    rf"slack(?:@[^:]{{1,64}})?:[A-Za-z0-9_]{{0,32}}:[A-Z0-9]{{1,32}}(?::{TIMESTAMP.pattern})?"
 )
 
 
@@ -53,12 +53,13 @@ class Chat(NamedTuple):
 
     def message_id(self, ts: str) -> str:
         """The same id however often, and as whichever event, a message arrives."""
-        return f"{self.team}:{self.channel}:{ts}"
+        return f"{self.account and f'{self.account}:'}{self.team}:{self.channel}:{ts}"
 
 
-def is_conversation(id: str) -> bool:
-    """Whether an id that was made of what Slack has sent is a conversation's."""
-    return CONVERSATION.fullmatch(id) is not None
+def is_conversation(id: str, channel: str = "") -> bool:
+    """Whether an id that was made of what Slack has sent is a conversation's, of this channel."""
+    is_ours = not channel or channel_of(id) == channel
+    return is_ours and CONVERSATION.fullmatch(id) is not None
 
 
 def chat_of(conversation: str) -> Chat:

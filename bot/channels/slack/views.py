@@ -7,7 +7,7 @@ has too many rows for a message.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 
 import structlog
@@ -36,7 +36,7 @@ from bot.channels.slack.types import (
 from bot.clock import DAY_S
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.texts import preferred_language
-from bot.transcript import UNREADABLE, Author, Message, Text
+from bot.transcript import UNREADABLE, Author, Message, Text, channel_of
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -75,7 +75,7 @@ class Home:
         if event.tab == "messages":
             self._tasks.start(self._suggest_prompts(user, channel))
         elif event.tab == "home":
-            conversation = Chat(envelope.team, channel).conversation
+            conversation = Chat(envelope.team, channel, account=self._host.account).conversation
             self._tasks.start(self._publish(conversation, user))
 
     async def press(self, pressed: ViewPress) -> None:
@@ -87,7 +87,7 @@ class Home:
         """
         action, user = pressed.actions[0], pressed.user
         conversation, overviews = pressed.view.private_metadata, self._host.overviews
-        is_direct = DIRECT.fullmatch(conversation) is not None
+        is_direct = self._is_direct(conversation)
         if overviews is None or not is_direct or not self._config.allows_user(user.id):
             return
         kept = action.action_id.removeprefix(PREFIX)
@@ -99,6 +99,11 @@ class Home:
                     await self._give(shown.command, conversation, user, action.action_ts)
                     return
         self._tasks.start(self._publish(conversation, user.id, pressed.view.hash))
+
+    def _is_direct(self, conversation: str) -> bool:
+        """Whether it is a 1:1 of this account."""
+        is_ours = channel_of(conversation) == self._host.channel("slack")
+        return is_ours and DIRECT.fullmatch(conversation) is not None
 
     async def _give(self, command: KeptCommand, conversation: str, user: Presser, at: str) -> None:
         """Give a command in the person's 1:1, where its answer goes."""
@@ -115,7 +120,12 @@ class Home:
         prompts that name a thread there. A failure is ignored."""
         texts = self._host.texts
         with suppress(DeliverLater, StoreUnavailable):
-            if await self._host.kv.incr(f"slack:welcomed:{channel}:{user}", DAY_S) > 1:
+            if (
+                await self._host.kv.incr(
+                    f"{self._host.channel('slack')}:welcomed:{channel}:{user}", DAY_S
+                )
+                > 1
+            ):
                 return
             language = await self._people.find_language(user)
             prompts: list[dict[str, str]] = []
@@ -213,6 +223,7 @@ class Forms:
         self._client = client
         self._config = config
         self._reader = reader
+        self._settings_of = host.settings_of
         self._kv = host.priority_kv
         self._texts = host.texts
         self._language = host.language
@@ -231,7 +242,7 @@ class Forms:
         language = known.language if known else self._language
         if known is None or known.card.key != key or known.is_whole:
             await self._tell(pressed, "card.over", language)
-        elif pressed.user.id not in {known.card.asker_id, *self._config.approvers}:
+        elif pressed.user.id not in {known.card.asker_id, *self._approvers(conversation, pressed)}:
             await self._tell(pressed, "card.not_yours", language)
         else:
             view = self._view(known, conversation, self._reader.address_of(pressed))
@@ -240,6 +251,10 @@ class Forms:
             ):
                 log.warning("slack.modal_not_opened", cause=cause)
                 await self._tell(pressed, "slack.review_late", language)
+
+    def _approvers(self, conversation: str, pressed: Press) -> Collection[str]:
+        approvers = self._settings_of(conversation, pressed.user.id).approvers
+        return self._config.approvers if approvers is None else approvers
 
     def read_press(self, pressed: ViewPress) -> ReceivedEvent | None:
         """The event of a button in a form; None for a button that is not ours."""

@@ -59,17 +59,20 @@ class Approvals(Feature, Decisions):
         call, conversation = acting.call, turn.lease.conversation
         default = self._services.defaults.language
         language = language_for(acting.text, acting.asker.locale, default)
-        at_once = decide_at_once(self._config, acting, language)
+        place = self._services.settings_of(conversation, acting.asker.id)
+        config = self._config.with_approvers(place.approvers)
+        at_once = decide_at_once(config, acting, language)
         if at_once is not None:
             return at_once
-        votes = await self._reviewers.vote(acting, partial(self._spend, conversation, acting.asker))
+        spend = partial(self._spend, conversation, acting.asker)
+        votes = await self._reviewers.vote(acting, spend, place.reviewers)
         waiting = readable(await self._store.inbox.read(conversation))
         arrivals = [event for _, event in waiting]
         if any(parse(event, self._services.commands).is_stop for event in arrivals):
             return rejected(call.id, REJECTED)
         if any(event.is_change and event.target in turn.answered for event in arrivals):
             return rejected(call.id, CHANGED)
-        voted = decide_by_votes(self._config, acting, votes, arrivals)
+        voted = decide_by_votes(config, acting, votes, arrivals)
         if voted is None:
             raise await self._ask(turn, acting, votes, language)
         await self._store.journal.record(turn.lease, DECIDED, encode(voted))
@@ -113,7 +116,9 @@ class Approvals(Feature, Decisions):
         # What cannot be read waits too: the turn would be taken again at once, and for ever.
         remaining, unclear = len(inbox), None
         changed = {one.event.target for _, one in waiting if one.event.is_change}
-        reading = Reading(self._services, self._config, turn, question, changed)
+        place = self._services.settings_of(lease.conversation, question.asker_id)
+        config = self._config.with_approvers(place.approvers)
+        reading = Reading(self._services, config, turn, question, changed)
         # What makes the question void counts before all others.
         ended = [one for one in waiting if reading.ends(one[1])]
         for entry, parsed in ended[:1] or waiting:

@@ -77,19 +77,23 @@ class Reviewers:
         metrics: Metrics,
         limit_s: float = REVIEW_S,
     ) -> None:
-        self._models = dict(models)
+        self._models = models
+        self._usual = tuple(models)
         self._prompt = prompt
         self._metrics = metrics
         self._limit_s = limit_s
 
-    async def vote(self, acting: ActingCall, spend: Spend) -> tuple[Vote, ...]:
-        """One vote of each reviewer, in the operator's order. Raises nothing but a cancellation."""
-        if not self._models:
+    async def vote(
+        self, acting: ActingCall, spend: Spend, names: Sequence[str] | None = None
+    ) -> tuple[Vote, ...]:
+        """One vote of each reviewer, in the operator's order; of others where a place names some.
+        Raises nothing but a cancellation."""
+        if not (chosen := self._usual if names is None else names):
             return ()
         request = [Message(new_id("msg"), "user", (Text(case_text(acting)),), now_ms())]
         asked = {
-            name: asyncio.create_task(self._ask(model, request, spend))
-            for name, model in self._models.items()
+            name: asyncio.create_task(self._ask(self._models[name], request, spend))
+            for name in chosen
         }
         in_time: set[asyncio.Task[ModelResponse]] = set()
         try:

@@ -30,6 +30,10 @@ class Config(FeatureConfig):
     review_mode: Literal["advise", "veto", "decide"] = "advise"
     review_tools: Names = ()
 
+    def with_approvers(self, approvers: tuple[str, ...] | None) -> Config:
+        """The settings where a place has approvers of its own; None: it has not."""
+        return self if approvers is None else self.model_copy(update={"approvers": approvers})
+
     def check(self, settings: Settings, ways_in: Sequence[str]) -> None:
         """Refuse a mode of review that could never have an effect; and approval without a person
         where others can write, unless a second setting confirms it."""

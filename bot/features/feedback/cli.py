@@ -20,7 +20,7 @@ def feedback(
     ] = 7,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with every rating.")] = False,
 ) -> None:
-    """Show what people think of answers by day, model and channel."""
+    """Show what people think of answers by day, model, persona and channel."""
     from msgspec.json import encode
 
     from bot.clock import Days
@@ -35,7 +35,7 @@ def feedback(
         print(encode(found).decode())
         return
     if found.lines:
-        print_table(("day", "model", "channel", "good", "bad"), rows(found.lines))
+        print_table(("day", "model", "persona", "channel", "good", "bad"), rows(found.lines))
     print(f"{found.good:,} good and {found.bad:,} bad ratings in {days} days", file=sys.stderr)
 
 

@@ -23,7 +23,8 @@ log = structlog.stdlib.get_logger(__name__)
 GOOD, BAD = "feedback.good", "feedback.bad"  # the actions of the buttons
 THANKS = "feedback.thanks"  # the key of thanks that are filled in when they are sent
 PURPOSE = "feedback"  # of the side conversations that thank
-VALUE = re.compile(r"(\d{1,15}):([\w-]{1,64}):(\S{1,100})")  # time of the answer, turn, model
+# Time of the answer, turn, model, persona.
+VALUE = re.compile(r"(\d{1,15}):([\w-]{1,64}):(\S{1,100}?)(?:~([0-9a-f]{8}))?")
 MODEL_CAP = 100  # characters
 
 
@@ -42,7 +43,7 @@ class Feedback(Feature):
         model = "".join(turn.model.split())[:MODEL_CAP]
         if not model:
             return reply
-        value = f"{now_ms()}:{turn.turn_id}:{model}"
+        value = f"{now_ms()}:{turn.turn_id}:{model}{f'~{turn.persona}' if turn.persona else ''}"
         language = language_of(reply.text, self._services.defaults.language)
         good, bad = (
             self._services.texts.get(f"feedback.{key}", language) for key in ("good", "bad")
@@ -70,14 +71,14 @@ class Feedback(Feature):
         pressed, channel = VALUE.fullmatch(event.target), self._services.channel(conversation)
         if channel is None or not pressed:
             return False
-        answered_at, turn_id, model = pressed.groups()
+        answered_at, turn_id, model, persona = pressed.groups(default="")
         place, days = channel.place(conversation), self._services.days
         # The other ratings of an answer whose day is no longer kept are gone.
         day = days.of(int(answered_at))
         if not event.author_id or day not in days.latest(FEEDBACK_S // DAY_S):
             return False
         is_good, press = event.action == GOOD, event.message
-        rating = Rating(day, turn_id, place.id, model, is_good, press.at)
+        rating = Rating(day, turn_id, place.id, model, is_good, press.at, persona)
         if not await self._ratings.keep(person_of(place.id, event.author_id), rating):
             return False
         rated = Rated(is_good, event.author_id)

@@ -11,8 +11,8 @@ from bot.features.feedback.store import Rating, Ratings
 from bot.store import Store
 from bot.transcript import channel_of
 
-# The index of the day, the model, the channel.
-Group = tuple[int, str, str]
+# The index of the day, the model, its persona, the channel.
+Group = tuple[int, str, str, str]
 
 
 class Line(Struct, frozen=True):
@@ -20,6 +20,7 @@ class Line(Struct, frozen=True):
 
     day: str
     model: str
+    persona: str
     channel: str
     good: int
     bad: int
@@ -39,12 +40,13 @@ async def report(store: Store, days: Sequence[str]) -> Report:
     ratings = await Ratings(store).read(days)
     counts: Counter[tuple[Group, bool]] = Counter()
     for rating in ratings:
-        group = days.index(rating.day), rating.model, channel_of(rating.place)
+        group = days.index(rating.day), rating.model, rating.persona, channel_of(rating.place)
         counts[group, rating.is_good] += 1
     lines = []
     for group in sorted({group for group, _ in counts}):
-        at, model, channel = group
-        lines.append(Line(days[at], model, channel, counts[group, True], counts[group, False]))
+        at, model, persona, channel = group
+        good, bad = counts[group, True], counts[group, False]
+        lines.append(Line(days[at], model, persona, channel, good, bad))
     good = sum(line.good for line in lines)
     return Report(lines, good, len(ratings) - good, ratings)
 
@@ -52,4 +54,4 @@ async def report(store: Store, days: Sequence[str]) -> Report:
 def rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
     """The lines as rows of a table."""
     for line in lines:
-        yield (line.day, line.model, line.channel, f"{line.good:,}", f"{line.bad:,}")
+        yield (line.day, line.model, line.persona, line.channel, f"{line.good:,}", f"{line.bad:,}")

@@ -9,6 +9,7 @@ from operator import attrgetter
 import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
+from msgspec.structs import replace
 
 from bot.clock import DAY_S
 from bot.store import Store
@@ -26,10 +27,11 @@ RATINGS = 20_000  # of one day's answers
 
 
 class Answer(Struct, frozen=True):
-    """The model that wrote an answer, and where it is (``Place.id``)."""
+    """The model that wrote an answer, where it is (``Place.id``), and the model's persona."""
 
     model: str
     place: str
+    persona: str = ""
 
 
 class Rating(Struct, frozen=True):
@@ -38,6 +40,7 @@ class Rating(Struct, frozen=True):
     Attributes:
         day: of the answer.
         at: time of the press, milliseconds since the epoch; of two, the later one counts.
+        persona: digest of the one that the model had.
     """
 
     day: str
@@ -46,6 +49,7 @@ class Rating(Struct, frozen=True):
     model: str
     is_good: bool
     at: int
+    persona: str = ""
 
 
 _decode = Decoder(Answer).decode
@@ -74,7 +78,10 @@ class Ratings:
         # Others may rate until a day is FEEDBACK_S old, and each renews all of that day.
         entry = f"{KIND} {rating.day} {rating.turn_id}"
         await self._belongings.add(person, entry, 2 * FEEDBACK_S)
-        field, body = _field(person, rating.turn_id), encode(Answer(rating.model, rating.place))
+        field, body = (
+            _field(person, rating.turn_id),
+            encode(Answer(rating.model, rating.place, rating.persona)),
+        )
         arguments = [field, rating.at, int(rating.is_good), body, RATINGS, FEEDBACK_S]
         return bool(await self._scripts.call("feedback.rate", [key_of(rating.day)], arguments))
 
@@ -94,7 +101,8 @@ class Ratings:
                     log.error("feedback.unreadable")
                     continue
                 is_good = mark == b"1"
-                ratings.append(Rating(day, turn_id, answer.place, answer.model, is_good, int(at)))
+                rating = Rating(day, turn_id, answer.place, answer.model, is_good, int(at))
+                ratings.append(replace(rating, persona=answer.persona))
             found += sorted(ratings, key=attrgetter("at"))
         return found
 

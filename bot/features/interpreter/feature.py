@@ -65,7 +65,8 @@ class Interpreter(Feature):
         for event in events:
             if reply := await self._translate(conversation, event):
                 replies.append(Outgoing(reply, event.address))
-        model, asker = self._services.provider.model, events[-1].author_id
+        asker = events[-1].author_id
+        model = self._services.model_of(conversation, asker).model
         ids = tuple(event.message.id for event in events)
         return TurnResult((), replies, model, asker=asker, answers=ids)
 
@@ -99,7 +100,8 @@ class Interpreter(Feature):
         channel = self._services.channel(conversation)
         if channel is None or not channel.place(conversation).overhears:
             return "command.interpret_where"
-        return "command.interpret_demo" if self._services.provider.model == DEMO else ""
+        model = self._services.model_of(conversation).model
+        return "command.interpret_demo" if model == DEMO else ""
 
     async def _translate(self, conversation: str, event: InboundEvent) -> Reply | None:
         """The translation; None where there is none: nobody gets an apology for what they did not
@@ -118,7 +120,8 @@ class Interpreter(Feature):
         )
         text = f"<message>\n{escaped_tags(event.message.text)}\n</message>"
         asked = Message(new_id("msg"), "user", (Text(text),), event.message.at)
-        provider, metrics = self._services.provider, self._services.metrics
+        metrics = self._services.metrics
+        provider = self._services.model_of(conversation, event.author_id)
         stream = provider.stream(Request(system, [asked]))
         try:
             async with asyncio.timeout(ANSWER_S):

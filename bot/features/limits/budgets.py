@@ -11,20 +11,22 @@ from __future__ import annotations
 import asyncio
 from collections import Counter as Counts
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import structlog
+from msgspec.structs import asdict
 
 from bot.alerts import Alerts
-from bot.channels import DailyUse
+from bot.channels import DailyUse, PlaceLimit, SettingsOf, as_everywhere
 from bot.clock import Days
 from bot.errors import StoreUnavailable
 from bot.features.limits.settings import Config
 from bot.features.limits.store import Counter, Counters, Scope, Spent, Totals, Unit
-from bot.prices import counted_tokens
+from bot.prices import MILLION, cost, counted_tokens, load_prices
 from bot.store import Store
 from bot.store.keys import person_of
 from bot.telemetry import Metrics
@@ -34,6 +36,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 # At this share of the bot's tokens the operator gets an alert.
 WARN_AT = 0.8
+TOLD_AT = (75, 95, 100)  # % of what a place may spend
 # Page and terminal are counted, and limited only by the bot's tokens.
 OPERATORS = "console"
 UNLIMITED = (0, 0)
@@ -50,6 +53,7 @@ class Excess:
 
     scope: Scope
     unit: Unit | Literal["forgets"]
+    most: int = 0  # of a place; that of others is a setting
 
 
 class Balance(NamedTuple):
@@ -69,6 +73,8 @@ class Balance(NamedTuple):
             return None
         if 0 < self.counter.token_limit <= self.spent.tokens:
             return "tokens"
+        if 0 < self.counter.micro_limit <= self.spent.micros:
+            return "dollars"
         if 0 < self.counter.message_limit < self.spent.messages + messages:
             return "messages"
         return None
@@ -98,13 +104,21 @@ class Budgets:
     """
 
     def __init__(
-        self, store: Store, limits: Config, days: Days, alerts: Alerts, metrics: Metrics
+        self,
+        store: Store,
+        limits: Config,
+        days: Days,
+        alerts: Alerts,
+        metrics: Metrics,
+        settings_of: SettingsOf = as_everywhere,
     ) -> None:
         self._counters = Counters(store)
         self._limits = limits
         self.days = days
         self._alerts = alerts
         self._metrics = metrics
+        self._settings_of = settings_of
+        self._telling: set[asyncio.Task[None]] = set()
         self._totals: defaultdict[str, Totals] = defaultdict(Totals)  # by day
         self._flushing: asyncio.Task[None] | None = None
 
@@ -158,7 +172,9 @@ class Budgets:
                 scope = balance.counter.scope
                 messages = counts[author] if scope == "user" else sum(counts.values())
                 if unit := balance.exceeded_by(messages):
-                    refused[author] = Excess(scope, unit)
+                    counter = balance.counter
+                    most = counter.token_limit if unit == "tokens" else counter.micro_limit
+                    refused[author] = Excess(scope, unit, most if scope == "place" else 0)
                     self._metrics.budget_refusals.labels(scope, unit).inc()
                     break
         admitted = {author: counts[author] for author in counts if author not in refused}
@@ -211,7 +227,8 @@ class Budgets:
         """
         usage, asker, model = spending.usage, spending.asker.id, spending.model
         tokens = counted_tokens(model, usage)
-        self._count("", conversation, {asker: 0}, tokens)
+        micros = round((cost(asdict(usage), load_prices().of(model)) or 0) * MILLION)
+        self._count("", conversation, {asker: 0}, tokens, micros)
         totals = self._totals[self.days.today]
         totals.conversations[_shortened(conversation)] += tokens
         if asker:
@@ -221,7 +238,7 @@ class Budgets:
         if spending.searches:
             kinds["searches"] = spending.searches
         for kind, number in kinds.items():
-            totals.counts[f"{kind} {model}"] += number
+            totals.counts[f"{kind} {model} {spending.persona}".rstrip()] += number
         totals.counts["tokens"] += tokens
         if self._flushing is None or self._flushing.done():
             self._flushing = asyncio.create_task(self._flush_soon())
@@ -259,7 +276,9 @@ class Budgets:
             StoreUnavailable: the store does not answer.
         """
         await self.flush()
-        of_bot, of_conversation, *of_user = (await self.look_up("", conversation, [author]))[author]
+        found = (await self.look_up("", conversation, [author]))[author]
+        shown = [one for one in found if one.counter.scope != "place"]
+        of_bot, of_conversation, *of_user = shown
         used = [*of_user, of_conversation]
         if channel_of(conversation) == OPERATORS:
             [whole] = await self._counters.days([self.days.today])
@@ -274,17 +293,48 @@ class Budgets:
             return self._limits.daily_token_limit
         if excess.unit == "forgets":
             return FORGETS_A_DAY
+        if excess.scope == "place":
+            return excess.most
         return int(getattr(self._limits, f"daily_{excess.scope}_{excess.unit}"))
 
     def _count(
-        self, key: str, conversation: str, counts: Mapping[str, int], tokens: int = 0
+        self,
+        key: str,
+        conversation: str,
+        counts: Mapping[str, int],
+        tokens: int = 0,
+        micros: int = 0,
     ) -> None:
         messages: Counts[Counter] = Counts()
         for author, number in counts.items():
             for counter in self._counters_of(conversation, author):
                 messages[counter] += number
-        counted = self._counters.count(self.days.today, key, messages, tokens)
+        counted = self._counters.count(self.days.today, key, messages, tokens, micros)
         counted.add_done_callback(partial(_log_failure, tokens))
+        limits = [*chain(*(self._settings_of(conversation, one).limits for one in counts))]
+        if tokens and limits:
+            names = [counter.name for counter in messages]
+            counted.add_done_callback(partial(self._begin_telling, limits, names))
+
+    def _begin_telling(
+        self, limits: Sequence[PlaceLimit], names: Sequence[str], counted: asyncio.Future[list[Any]]
+    ) -> None:
+        """Tell the operator of limits of places that are nearly reached."""
+        if counted.cancelled() or counted.exception() is not None:
+            return
+        used = dict(zip(names, counted.result(), strict=True))
+        for limit in limits:
+            tokens, micros = used[limit.key]
+            spent = int((tokens if limit.unit == "tokens" else micros) or 0)
+            reached = [share for share in TOLD_AT if spent * 100 >= limit.most * share]
+            if not reached:
+                continue
+            detail = f"{limit.source}: {_amount(limit, spent)} / {_amount(limit, limit.most)}"
+            about = f"{limit.key}_{limit.unit}"
+            telling = self._alerts.notice(f"place_spent_{reached[-1]}", detail, about=about)
+            task = asyncio.create_task(telling)
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
 
     def _counters_of(self, conversation: str, author: str) -> list[Counter]:
         """The counters of a conversation, and of an author whose id is known."""
@@ -298,12 +348,22 @@ class Budgets:
         if author:
             messages, tokens = by_user
             counters.append(Counter("user", person_of(conversation, author), messages, tokens))
+        by_key: dict[str, dict[str, int]] = {}
+        for limit in self._settings_of(conversation, author).limits:
+            by_key.setdefault(limit.key, {})[limit.unit] = limit.most
+        for key, most in by_key.items():
+            counters.append(Counter("place", key, 0, most.get("tokens", 0), most.get("dollars", 0)))
         return counters
 
 
 def _log_failure(tokens: int, counted: asyncio.Future[list[Any]]) -> None:
     if not counted.cancelled() and (error := counted.exception()) is not None:
         log.warning("budget.not_counted", tokens=tokens, cause=type(error).__name__)
+
+
+def _amount(limit: PlaceLimit, amount: int) -> str:
+    """A number of tokens or dollars."""
+    return f"{amount:,} tokens" if limit.unit == "tokens" else f"{amount / MILLION:.2f} USD"
 
 
 def _shortened(name: str) -> str:

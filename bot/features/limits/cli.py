@@ -18,7 +18,7 @@ def usage(
     days: Annotated[int, typer.Option(min=1, max=35, help="How many days, today included.")] = 7,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Show tokens and estimated cost by day and model, and who has used most."""
+    """Show tokens and estimated cost by day, model and persona, and who has used most."""
     from msgspec.json import encode
 
     from bot.clock import Days
@@ -33,7 +33,7 @@ def usage(
     if as_json:
         print(encode(found).decode())
         return
-    print_table(("day", "model", *KINDS, "USD"), rows(found.lines))
+    print_table(("day", "model", "persona", *KINDS, "USD"), rows(found.lines))
     heavy = [("user", one.name, f"{one.tokens:,}") for one in found.users]
     heavy += [("conversation", one.name, f"{one.tokens:,}") for one in found.conversations]
     if heavy:

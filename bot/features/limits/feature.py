@@ -63,7 +63,12 @@ class DailyLimits(Feature, Limits):
     def __init__(self, services: Services, config: Config) -> None:
         self._services = services
         self._budgets = Budgets(
-            services.store, config, services.days, services.alerts, services.metrics
+            services.store,
+            config,
+            services.days,
+            services.alerts,
+            services.metrics,
+            services.settings_of,
         )
         self._sentences = Sentences(services)
         self._standing: dict[str, Standing] = {}  # by turn

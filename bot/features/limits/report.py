@@ -19,6 +19,7 @@ class Line(Struct, frozen=True):
     """The use of a model on a day.
 
     Attributes:
+        persona: digest of the one that the model had; empty for a request without one.
         input: includes ``cached``, which cost less.
         searches: of the vendor's own search; not in ``usd``.
         usd: estimated; None where the model's price is unknown.
@@ -26,6 +27,7 @@ class Line(Struct, frozen=True):
 
     day: str
     model: str
+    persona: str
     turns: int
     messages: int
     input: int
@@ -79,13 +81,15 @@ def rows(lines: Sequence[Line]) -> Iterator[tuple[str, ...]]:
     """The lines as rows of a table."""
     for line in lines:
         counts = (f"{getattr(line, kind):,}" for kind in KINDS)
-        yield (line.day, line.model, *counts, "" if line.usd is None else f"{line.usd:.4f}")
+        usd = "" if line.usd is None else f"{line.usd:.4f}"
+        yield (line.day, line.model, line.persona, *counts, usd)
 
 
 def _lines(name: str, day: Totals, prices: Prices) -> Iterator[Line]:
-    for model in sorted({key.partition(" ")[2] for key in day.counts} - {""}):
-        counts = {kind: day.counts[f"{kind} {model}"] for kind in KINDS}
-        yield Line(name, model, **counts, usd=cost(counts, prices.of(model)))
+    for group in sorted({key.partition(" ")[2] for key in day.counts} - {""}):
+        model, _, persona = group.partition(" ")
+        counts = {kind: day.counts[f"{kind} {group}"] for kind in KINDS}
+        yield Line(name, model, persona, **counts, usd=cost(counts, prices.of(model)))
 
 
 def _heaviest(rankings: Iterable[Counter[str]]) -> list[Heavy]:

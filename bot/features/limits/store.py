@@ -29,8 +29,8 @@ USERS, CONVERSATIONS = ":users", ":conversations"
 RANKED = 500  # names in a ranking; beyond, the lowest are dropped
 SHOWN = 100  # of them, for a report
 
-Scope = Literal["user", "conversation", "bot"]
-Unit = Literal["messages", "tokens"]
+Scope = Literal["user", "conversation", "place", "bot"]
+Unit = Literal["messages", "tokens", "dollars"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +39,28 @@ class Spent:
 
     Attributes:
         is_counted: the messages of whoever asks are among them.
+        micros: millionths of a dollar.
     """
 
     messages: int = 0
     tokens: int = 0
     is_counted: bool = False
+    micros: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """One day's counter, with its limits; 0 is no limit."""
+    """One day's counter, with its limits; 0 is no limit.
+
+    Attributes:
+        micro_limit: in millionths of a dollar.
+    """
 
     scope: Scope
     name: str
     message_limit: int = 0
     token_limit: int = 0
+    micro_limit: int = 0
 
 
 @dataclass(slots=True)
@@ -61,7 +68,8 @@ class Totals:
     """The whole bot's day, or what is to be added to it.
 
     Attributes:
-        counts: ``tokens``, and by ``kind model``, such as ``output gemini-3.5-flash``.
+        counts: ``tokens``, and by ``kind model``, such as ``output gemini-3.5-flash``, with the
+            persona behind it.
         users: tokens by name, the most first, like ``conversations``.
     """
 
@@ -85,24 +93,25 @@ class Counters:
         Args:
             key: is counted once, however often it asks.
         """
-        arguments = [key, uses, 0, counter.message_limit, SPENT_S]
+        arguments = [key, uses, 0, counter.message_limit, SPENT_S, 0]
         return bool(await self._scripts.call("limits.count", [_key(day, counter)], arguments))
 
     def count(
-        self, day: str, key: str, messages: Mapping[Counter, int], tokens: int = 0
+        self, day: str, key: str, messages: Mapping[Counter, int], tokens: int = 0, micros: int = 0
     ) -> asyncio.Future[list[Any]]:
-        """Count messages, and the same tokens in each counter, without checking limits, with the
-        process's next request.
+        """Count messages, and the same tokens and millionths of a dollar in each counter, without
+        checking limits, with the process's next request.
 
         Args:
             key: its messages are counted once; empty: each time.
 
         Returns:
-            Done when they are counted; raises one of ``bot.store.clients.STORE_FAILURES``.
+            Done when they are counted, with tokens and millionths of each counter; raises one of
+            ``bot.store.clients.STORE_FAILURES``.
         """
         requests = []
         for counter, number in messages.items():
-            arguments = [key, number, tokens, 0, SPENT_S]
+            arguments = [key, number, tokens, 0, SPENT_S, micros]
             requests.append(self._scripts.command("limits.count", [_key(day, counter)], arguments))
         return self._scripts.send_later(requests)
 
@@ -132,8 +141,9 @@ class Counters:
         """The tokens of the whole bot, and the value of each counter, for ``key``."""
         total, *values = await self._scripts.read(_read(day, key, counters))
         spent = []
-        for messages, tokens, own in values:
-            spent.append(Spent(int(messages or 0), int(tokens or 0), own is not None))
+        for messages, tokens, own, micros in values:
+            is_counted = own is not None
+            spent.append(Spent(int(messages or 0), int(tokens or 0), is_counted, int(micros or 0)))
         return int(total or 0), spent
 
     async def days(self, days: Sequence[str]) -> list[Totals]:
@@ -154,7 +164,7 @@ class Counters:
 def _read(day: str, key: str, counters: Iterable[Counter]) -> Read:
     commands: list[Command] = [("HGET", shared_key(KIND, day), "tokens")]
     for counter in counters:
-        commands.append(("HMGET", _key(day, counter), "messages", "tokens", key))
+        commands.append(("HMGET", _key(day, counter), "messages", "tokens", key, "micros"))
     return tuple(commands)
 
 

@@ -181,7 +181,8 @@ class Spans(Feature):
     # Turns
 
     def _begin(self, turn_id: str, begun: Begun) -> None:
-        provider, agent = self._services.provider, self._services.defaults.bot_name
+        agent = self._services.defaults.bot_name
+        provider = self._services.model_of(begun.conversation)
         about = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.provider.name": _provider(provider.name),

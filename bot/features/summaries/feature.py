@@ -52,9 +52,9 @@ class Summaries(Feature):
     def __init__(self, services: Services, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = services.store
         self._features = services.features
-        self._is_demo = services.provider.model == DEMO
+        self._model_of = services.model_of
         prompt = files(__package__).joinpath("prompt.md").read_text("utf-8").strip()
-        self._summarizer = Summarizer(services.provider, prompt, services.metrics)
+        self._summarizer = Summarizer(prompt, services.metrics)
         self._clock = clock
         self.writing: dict[str, asyncio.Task[None]] = {}
         self._paused: dict[str, float] = {}  # until when no summary is tried, after a failure
@@ -63,7 +63,9 @@ class Summaries(Feature):
         """Summarise older turns in the background."""
         now = self._clock()
         self._paused = {paused: until for paused, until in self._paused.items() if until > now}
-        if self._is_demo or conversation in self.writing or conversation in self._paused:
+        if conversation in self.writing or conversation in self._paused:
+            return
+        if self._model_of(conversation).model == DEMO:
             return
         task = asyncio.create_task(self._summarise(conversation, size))
         self.writing[conversation] = task
@@ -92,7 +94,8 @@ class Summaries(Feature):
         self, conversation: str, before: Summary | None, older: list[StoredTurn]
     ) -> tuple[str, str]:
         """A new summary, and the model that wrote it."""
-        written = await self._summarizer.write(before.text if before else "", messages_of(older))
+        model, text = self._model_of(conversation), before.text if before else ""
+        written = await self._summarizer.write(model, text, messages_of(older))
         spending = Spending(written.model, written.usage, NOBODY, messages=0, is_first=False)
         self._features.limits.spend(conversation, spending)
         return summary_text(written), written.model

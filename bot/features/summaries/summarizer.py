@@ -20,12 +20,13 @@ class Summarizer:
         prompt: the system prompt of these requests.
     """
 
-    def __init__(self, provider: Provider, prompt: str, metrics: Metrics) -> None:
-        self._provider = provider
+    def __init__(self, prompt: str, metrics: Metrics) -> None:
         self._prompt = prompt
         self._metrics = metrics
 
-    async def write(self, before: str, messages: Iterable[Message]) -> ModelResponse:
+    async def write(
+        self, model: Provider, before: str, messages: Iterable[Message]
+    ) -> ModelResponse:
         """Ask for a new summary. The response costs tokens even if ``summary_text`` refuses it.
 
         Args:
@@ -38,8 +39,8 @@ class Summarizer:
         transcript = "\n".join(line for message in messages for line in transcript_lines(message))
         text = f"<notes>\n{escaped(before)}\n</notes>\n\n<transcript>\n{transcript}\n</transcript>"
         asked = Message(new_id("msg"), "user", (Text(text),), now_ms())
-        events = self._provider.stream(Request(self._prompt, [asked]))
-        return await read_response(events, "summary", self._provider.model, self._metrics)
+        events = model.stream(Request(self._prompt, [asked]))
+        return await read_response(events, "summary", model.model, self._metrics)
 
 
 def summary_text(response: ModelResponse) -> str:

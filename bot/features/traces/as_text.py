@@ -113,7 +113,8 @@ def _head(turn: TracedTurn, kept: TurnWords, zone: tzinfo, now_ms: int) -> Itera
         whose += f" ({visible(kept.conversation)})"
     yield f"{visible(first.channel)}  {whose}  place {first.place}  person {first.person or '-'}"
     cost = "without a known price" if turn.usd is None else f"about {money(turn.usd)} USD"
-    yield f"{tokens:,} tokens, {cached:,} of them cached, {cost}"
+    persona = f", persona {turn.persona}" if turn.persona else ""
+    yield f"{tokens:,} tokens, {cached:,} of them cached, {cost}{persona}"
     if wrong := mark_of(turn):
         yield f"! {wrong}"
 

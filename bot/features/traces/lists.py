@@ -127,6 +127,7 @@ def print_report(found: Report, *, as_json: bool) -> None:
     rows += [(f"failed: {visible(name)}", f"{count:,}") for name, count in found.failures.items()]
     rows += [(f"gaps: {visible(name)}", f"{count:,}") for name, count in found.gaps.items()]
     for one in found.money:
-        rows.append((visible(f"{one.model} in {one.channel} {one.place}"), f"{money(one.usd)} USD"))
+        what = f"{one.model} {one.persona} in {one.channel} {one.place}"
+        rows.append((visible(what), f"{money(one.usd)} USD"))
     print_table(("what", ""), rows)
     print(f"about {found.usd:.2f} USD in {found.days} days", file=sys.stderr)

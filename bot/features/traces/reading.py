@@ -58,6 +58,11 @@ class TracedTurn:
         return outcomes[-1] if outcomes else ""
 
     @cached_property
+    def persona(self) -> str:
+        """The digest of the model's newest persona; empty where none was asked."""
+        return next((share.persona for share in reversed(self.shares) if share.persona), "")
+
+    @cached_property
     def ratings(self) -> list[str]:
         """``good`` and ``bad``, the oldest first; of a person who changed their mind the newest."""
         newest: dict[str, str] = {}

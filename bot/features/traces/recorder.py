@@ -34,6 +34,7 @@ from bot.telemetry.observed import (
     EventTaken,
     Measured,
     ObservedStep,
+    PersonaChosen,
     Rated,
     RequestSent,
     ResponseRead,
@@ -86,6 +87,7 @@ class OpenShare:
     at: int
     share: str = field(default_factory=partial(secrets.token_hex, 3))
     person: str = ""
+    persona: str = ""
     facts: list[Fact] = field(default_factory=list)
     outcome: str = ""
     ms: int = 0
@@ -147,6 +149,7 @@ class Recorder:
         self._deleting: set[asyncio.Task[None]] = set()
         self._takes: Mapping[type[Any], Callable[[OpenShare, Any, int], None]] = {
             EventTaken: self._event,
+            PersonaChosen: self._persona,
             RequestSent: self._request,
             ResponseRead: self._response,
             AttemptFailed: self._failure,
@@ -256,6 +259,9 @@ class Recorder:
         self._add(share, Fact("event", at, step.kind, step.use, size=size, person=person), words)
         if step.kind in CHANGES:
             self._delete_soon(share.conversation)
+
+    def _persona(self, share: OpenShare, step: PersonaChosen, at: int) -> None:
+        share.persona = step.persona
 
     def _request(self, share: OpenShare, step: RequestSent, at: int) -> None:
         share.asked_at[step.model] = at
@@ -454,6 +460,7 @@ class Recorder:
             self._version,
             share.resumed,
             share.left,
+            share.persona,
         )
 
     def _act(self, share: OpenShare, at: int, ended: CallEnded) -> Act:

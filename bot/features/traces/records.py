@@ -72,6 +72,7 @@ class Share(Struct, frozen=True, omit_defaults=True):
         resumed: the turn was begun before, perhaps by another process.
         left: why the process has left the turn to others, as the name of an exception; empty where
             it has ended here, or the process died.
+        persona: digest of the one that the model had.
     """
 
     turn: str
@@ -90,6 +91,7 @@ class Share(Struct, frozen=True, omit_defaults=True):
     version: str = ""
     resumed: bool = False
     left: str = ""
+    persona: str = ""
 
     @property
     def is_rating(self) -> bool:

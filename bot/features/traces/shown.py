@@ -27,6 +27,7 @@ def turn_row(turn: TracedTurn, now_ms: int) -> dict[str, Any]:
         "conversation": first.conversation,
         "place": first.place,
         "person": first.person,
+        "persona": turn.persona,
         "ratings": turn.ratings,
         "tools": turn.tools,
         "failures": turn.failures,

@@ -69,9 +69,10 @@ class Gap(Struct, frozen=True):
 
 
 class Money(Struct, frozen=True):
-    """What a model has cost in a place (its keyed digest)."""
+    """What a model has cost in a place (its keyed digest) with a persona."""
 
     model: str
+    persona: str
     channel: str
     place: str
     tokens: int
@@ -203,14 +204,14 @@ async def report(traces: Traces, days: int, since: int) -> Report:
 
 
 def _money(turns: Sequence[TracedTurn]) -> list[Money]:
-    """What each model has cost in each place, the most first."""
-    by_place: dict[tuple[str, str], list[TracedTurn]] = defaultdict(list)
+    """What each model has cost in each place with each persona, the most first."""
+    by_place: dict[tuple[str, str, str], list[TracedTurn]] = defaultdict(list)
     for turn in turns:
-        by_place[turn.first.channel, turn.first.place].append(turn)
+        by_place[turn.persona, turn.first.channel, turn.first.place].append(turn)
     found = []
-    for (channel, place), those in by_place.items():
+    for where, those in by_place.items():
         for model, usage in _usages(those).items():
-            found.append(Money(model, channel, place, usage.total, usd_of({model: usage})))
+            found.append(Money(model, *where, usage.total, usd_of({model: usage})))
     return sorted(found, key=lambda one: (one.usd or 0.0, one.tokens), reverse=True)
 
 

@@ -10,6 +10,7 @@ from bot.telemetry import Metrics
 from bot.transcript import ToolCall
 from tests.bot.agent.test_loop import Notes, make_turn
 from tests.fakes.tools import Echo, Slow, tool_map
+from toolset.offer.rules import Rule
 
 PIRATE, POET = Configuration("Pirate."), Configuration("Poet.")
 
@@ -36,16 +37,17 @@ async def test_no_persona_takes_the_place_of_the_rules(given: Configuration, sys
     ]
 
 
-async def test_the_tools_of_a_turn_are_those_of_the_later_one() -> None:
+async def test_the_tools_of_a_turn_are_those_that_all_offer_now() -> None:
     """No round of calls is left where the lower limit is reached, and another model answers."""
     model, other = Scripted([]), Scripted([Step(calls=(ToolCall("c1", "slow", {}),)), Step("No")])
     agent = Agent(model, tool_map(Echo(), Slow()), "SYSTEM", Metrics())
-    narrow = Configuration(tools=("e*",), max_tool_turns=1)
+    narrow = Configuration(offers=(lambda _: Rule(tools=("e*",)),), max_tool_turns=1)
     given = narrow.then(Configuration(provider=other, max_tool_turns=3))
     assert given.max_tool_turns == 1
     await agent.configured(given).run(make_turn(Notes()))
     first, second = other.requests
     assert [tool.name for tool in first.tools] == ["echo"]
     assert (first.tool_choice.mode, second.tool_choice.mode) == ("auto", "none")
-    last = given.then(Configuration(tools=("slow",)))
-    assert (last.provider, last.tools) == (other, ("slow",))
+    last = given.then(Configuration(offers=(lambda _: Rule(tools=("slow",)),)))
+    assert last.provider is other
+    assert len(last.offers) == 2

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.agent.loop import Agent
+from bot.agent.loop import Agent, digest_of_persona
 from bot.agent.tool_runner import INTERRUPTED
 from bot.agent.turn import (
     ActingCall,
@@ -143,7 +143,14 @@ async def test_an_answer_without_calls_ends_the_turn() -> None:
     )
     assert model.requests[0].system == "SYSTEM\n\nSTYLE"
     assert notes.spendings == [
-        Spending("scripted", Usage(3, 0, 2), turn.asker, messages=1, is_first=True)
+        Spending(
+            "scripted",
+            Usage(3, 0, 2),
+            turn.asker,
+            messages=1,
+            is_first=True,
+            persona=digest_of_persona("SYSTEM"),
+        )
     ]
 
 

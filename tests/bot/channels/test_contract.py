@@ -55,7 +55,7 @@ async def line() -> AsyncIterator[Channel]:
         line_data_api_base_url=AWAY,
     )
     notes = LocalKeyValue()
-    async with line_package.open(config, Host(take, notes, notes, texts.load())) as channel:
+    async with line_package.open(config, Host(take, notes, notes, texts.load())) as (channel,):
         yield channel
 
 
@@ -67,7 +67,7 @@ async def slack() -> AsyncIterator[Channel]:
         slack_api_base_url=f"{AWAY}/api/",
     )
     notes = LocalKeyValue()
-    async with slack_package.open(config, Host(take, notes, notes, texts.load())) as channel:
+    async with slack_package.open(config, Host(take, notes, notes, texts.load())) as (channel,):
         yield channel
 
 

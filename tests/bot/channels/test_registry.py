@@ -53,14 +53,17 @@ class PostBoxPackage:
     def __init__(self) -> None:
         self.opened: list[PostBox] = []
 
-    def describe(self, config: Config) -> CheckResult:
+    def accounts(self, config: Config, account: str) -> list[str]:
+        return [account]
+
+    def describe(self, config: Config, account: str) -> CheckResult:
         return CheckResult("ok", "Post box", "takes letters") if config.is_on else OFF
 
     @asynccontextmanager
-    async def open(self, config: Config, host: Host) -> AsyncIterator[Channel]:
+    async def open(self, config: Config, host: Host) -> AsyncIterator[list[Channel]]:
         box = PostBox(host)
         self.opened.append(box)
-        yield box
+        yield [box]
         self.opened.remove(box)
 
     async def checks(self, config: Config, host: Host) -> list[CheckResult]:

@@ -6,8 +6,10 @@ from bot.agent.loop import Configuration
 from bot.channels import InboundEvent
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
+from toolset.offer.rules import Rule
 
 SHIP = "mailbox:ship"
+OFFER = Rule(tools=("launch", "echo"), risk={"echo": "high"})
 
 
 class Roles(Feature):
@@ -17,8 +19,7 @@ class Roles(Feature):
         pirate = Configuration(
             "Speak like a pirate.",
             provider=services.models(("demo",), "ROLES"),
-            tools=("launch", "echo"),
-            acting=("echo",),
+            offers=(lambda _person: OFFER,),
             max_tool_turns=1,
         )
         self._by_place = {SHIP: pirate}

@@ -97,5 +97,5 @@ def test_the_sdk_is_not_loaded_for_people_who_are_known() -> None:
 )
 def test_the_report_says_how_late_answers_come(push: str, words: str) -> None:
     """In the line of the channel, with the variable that decides it."""
-    detail = describe(line_config(UNREACHABLE, line_push=push)).detail
+    detail = describe(line_config(UNREACHABLE, line_push=push), "").detail
     assert detail == f"answers everybody at /webhooks/line; {words} (LINE_PUSH={push})"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 import structlog
 
-from bot.channels.line.delivery import PUSHED, READ
 from bot.channels.line.types import Quota
 from bot.errors import DeliveryRefused
 from tests.bot.channels.line.rig import IN_GROUP, IN_ROOM, Rig, open_rig
 from tests.fakes.line import LineFake
 from tests.fakes.line_events import GROUP, ROOM
+
+READ, PUSHED = "line:quota", "line:quota:pushed"
 
 
 async def push(rig: Rig, number: int, conversation: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.channels import InboundEvent
+from bot.channels import InboundEvent, PlaceSettings
 from bot.channels.slack.types import Address, ms, read_address, write_address
 from bot.file_types import CANVAS
 from bot.transcript import Author, Media, Message, Text
@@ -203,18 +203,63 @@ async def test_a_mention_without_words_gets_our_own_sentence(rig: Rig) -> None:
     assert (within.event, within.message.text) == ("message", "What do you say to this?")
 
 
-async def test_a_thread_goes_on_without_mentions_only_where_that_is_wanted(fake: SlackFake) -> None:
-    """And only one the bot takes part in."""
+async def test_a_thread_that_the_bot_has_joined_goes_on_without_mentions(
+    fake: SlackFake,
+) -> None:
+    """Unless the message mentions somebody else, or no channel's thread is to go on so."""
     reply = message("And tomorrow?", REPLY, thread_ts=TS)
-    async with open_rig(fake, slack_follow_threads=True) as rig:
+    async with open_rig(fake) as rig:
         assert await rig.receive(reply) == []
         [(_, heard)] = await rig.receive(mention("Weather?", TS))
         await rig.slack.enrich(THREAD, [heard], is_new=True)
         await rig.slack.tasks.join()
         [(followed_in, followed)] = await rig.receive(reply)
         assert (followed_in, followed.message.text) == (THREAD, "And tomorrow?")
+        for other in ("<@U7> and you?", "Hm <@U7>?", "<!subteam^S1> look"):
+            assert await rig.receive(message(other, "1700000070.0002", thread_ts=TS)) == []
         rig.kv.away = True
         assert await rig.send(message("More", "1700000070.000300", thread_ts=TS)) == 503
+    async with open_rig(fake, kv=rig.kv, slack_follow_threads=False) as rig:
+        rig.kv.away = False
+        assert await rig.receive(reply) == []
+
+
+def in_place(**fields: Any) -> dict[str, Any]:
+    """What the host says of each place."""
+    return {"settings_of": lambda _conversation, _person: PlaceSettings(**fields)}
+
+
+async def test_a_place_says_which_messages_call_the_bot(fake: SlackFake) -> None:
+    """More than the channel's setting, or less."""
+    reply = message("And tomorrow?", REPLY, thread_ts=TS)
+    for speak, heard in (("mention", []), ("thread", []), ("all", ["And tomorrow?"])):
+        async with open_rig(fake, **in_place(speak=speak)) as rig:
+            await rig.receive(reply)
+            assert rig.inbox.words == heard
+    async with open_rig(fake, slack_follow_threads=False, **in_place(speak="thread")) as rig:
+        [(_, asked)] = await rig.receive(mention("Weather?", TS))
+        await rig.slack.enrich(THREAD, [asked], is_new=True)
+        await rig.slack.tasks.join()
+        assert len(await rig.receive(reply)) == 1
+
+
+async def test_bots_that_are_named_are_answered_four_times_in_a_row(fake: SlackFake) -> None:
+    """A message that comes as two events counts once; a person's begins the count anew."""
+
+    def said_by_bot(number: int, bot_id: str = "B7", **fields: Any) -> dict[str, Any]:
+        ts = f"17000000{number}0.000100"
+        return message(f"{ME} {number}", ts, thread_ts=TS, user="U7", bot_id=bot_id, **fields)
+
+    async with open_rig(fake, **in_place(bots=("B7",))) as rig:
+        assert await rig.receive(said_by_bot(10, "B8")) == []
+        for number in range(11, 17):
+            await rig.receive(said_by_bot(number))
+            await rig.receive(said_by_bot(number))
+        assert rig.inbox.words == ["11", "12", "13", "14"]
+        await rig.receive(mention("A person", "1700000190.000100", thread_ts=TS))
+        await rig.receive(said_by_bot(20, subtype="bot_message"))
+        assert rig.inbox.words[4:] == ["A person", "20"]
+        assert rig.inbox.accepted[-1][1].author_id == "U7"
 
 
 @pytest.mark.parametrize(

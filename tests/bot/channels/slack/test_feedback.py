@@ -80,7 +80,9 @@ async def test_an_answer_of_the_model_has_buttons_below_it(process: RatedPipelin
     (element,) = posted["blocks"][1]["elements"]
     assert element["positive_button"]["text"]["text"] == "Good answer"
     turn = posted["metadata"]["event_payload"]["id"].removesuffix("_1")
-    assert re.fullmatch(rf"feedback\.bad \d+:{turn}:scripted", element["negative_button"]["value"])
+    assert re.fullmatch(
+        rf"feedback\.bad \d+:{turn}:scripted~[0-9a-f]{{8}}", element["negative_button"]["value"]
+    )
 
 
 async def test_a_press_is_kept_and_thanked_for(process: RatedPipeline) -> None:

@@ -74,12 +74,12 @@ def test_a_manifest_is_filled_in(name: str, address: str) -> None:
 async def test_an_open_channel_has_its_webhook_and_its_socket(fake: SlackFake) -> None:
     """Socket Mode only in a process that takes messages in."""
     config = slack_config(fake.api_base_url, slack_app_token=SecretStr(APP_TOKEN))
-    async with slack.open(config, replace(host(), listens=nullcontext)) as channel:
+    async with slack.open(config, replace(host(), listens=nullcontext)) as (channel,):
         assert [getattr(route, "path", "") for route in channel.routes()] == ["/webhooks/slack"]
         await channel.check_access()
         await until(lambda: bool(fake.called(CONNECT)))
     asked = len(fake.called(CONNECT))
-    async with slack.open(config, host()) as channel:
+    async with slack.open(config, host()) as (channel,):
         await channel.check_access()
     assert len(fake.called(CONNECT)) == asked
 

@@ -39,12 +39,12 @@ async def test_a_report_counts_by_day_model_and_channel(store: Store) -> None:
     await rate(store, days[1], ("U1", "b", "slack:T1:C1", False))
     made = await report(store, days)
     assert made.lines == [
-        Line(days[0], "a", "line", 0, 1),
-        Line(days[0], "b", "slack", 2, 0),
-        Line(days[1], "b", "slack", 0, 1),
+        Line(days[0], "a", "", "line", 0, 1),
+        Line(days[0], "b", "", "slack", 2, 0),
+        Line(days[1], "b", "", "slack", 0, 1),
     ]
     assert (made.good, made.bad, len(made.ratings)) == (2, 2, 4)
-    assert next(rows(made.lines)) == (days[0], "a", "line", "0", "1")
+    assert next(rows(made.lines)) == (days[0], "a", "", "line", "0", "1")
 
 
 async def rated_now(*given: tuple[str, str, str, bool]) -> str:
@@ -58,7 +58,7 @@ def test_the_command_prints_lines_and_the_sum(call: Call) -> None:
     """For a person; as JSON with every rating, and with no person."""
     today = asyncio.run(rated_now(("U1", "gemini", "slack:T1:C1", True)))
     code, out, err = call("feedback", "--days", "2")
-    assert (code, out) == (0, f"{today}\tgemini\tslack\t1\t0\n")
+    assert (code, out) == (0, f"{today}\tgemini\t\tslack\t1\t0\n")
     assert err == "1 good and 0 bad ratings in 2 days\n"
     code, out, _ = call("feedback", "--json")
     printed = json.loads(out)

@@ -212,14 +212,15 @@ async def test_a_turn_that_is_resumed_counts_once(store: Store) -> None:
     ]
     await harness.runner.services.features.aclose()
     (day,) = await Counters(store).days(["2026-11-21"])
+    model = f"scripted {harness.agent.persona}"
     assert day.counts == {
         "tokens": 51,
-        "turns scripted": 1,
-        "messages scripted": 1,
-        "input scripted": 45,
-        "cached scripted": 8,
-        "output scripted": 3,
-        "thinking scripted": 3,
+        f"turns {model}": 1,
+        f"messages {model}": 1,
+        f"input {model}": 45,
+        f"cached {model}": 8,
+        f"output {model}": 3,
+        f"thinking {model}": 3,
     }
 
 

@@ -23,6 +23,9 @@ pytestmark = pytest.mark.usefixtures("restored_logging", "settings")
 GROUP = "line:Ubot00000:group:C1234567890"
 
 
+MODEL, LITE = "gemini-2.5-flash", "gemini-2.5-flash-lite-preview-09-2025"
+
+
 async def spend(
     store: Store, model: str, usage: Usage, user: str, clock: Clock, searches: int = 0
 ) -> None:
@@ -50,9 +53,13 @@ async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) ->
     await spend(store, "gemini-2.5-flash-lite-preview-09-2025", Usage(million), "U1", clock)
     made = await report(store, [TODAY, YESTERDAY, "2026-11-19"], load_prices())
     assert made.lines == [
-        Line(TODAY, "gemini-2.5-flash", 1, 2, million, million // 2, 100_000, 100_000, 3, 0.665),
-        Line(TODAY, "made-up", 1, 2, 5, 0, 5, 0, 0, None),
-        Line(YESTERDAY, "gemini-2.5-flash-lite-preview-09-2025", 1, 2, million, 0, 0, 0, 0, 0.1),
+        Line(
+            TODAY, "gemini-2.5-flash", "", 1, 2, million, million // 2, 100_000, 100_000, 3, 0.665
+        ),
+        Line(TODAY, "made-up", "", 1, 2, 5, 0, 5, 0, 0, None),
+        Line(
+            YESTERDAY, "gemini-2.5-flash-lite-preview-09-2025", "", 1, 2, million, 0, 0, 0, 0, 0.1
+        ),
     ]
     assert made.usd == 0.765
     assert made.users == [Heavy("line:U1", 1_750_000), Heavy("line:Uab…890", 10)]
@@ -61,6 +68,7 @@ async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) ->
         (
             TODAY,
             "gemini-2.5-flash",
+            "",
             "1",
             "2",
             "1,000,000",
@@ -70,7 +78,7 @@ async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) ->
             "3",
             "0.6650",
         ),
-        (TODAY, "made-up", "1", "2", "5", "0", "5", "0", "0", ""),
+        (TODAY, "made-up", "", "1", "2", "5", "0", "5", "0", "0", ""),
     ]
 
 
@@ -115,8 +123,8 @@ def test_the_command_prints_lines_for_a_person(call: Call) -> None:
     assert (code, out.splitlines()) == (
         0,
         [
-            f"{today}\tgemini-2.5-flash\t1\t2\t2,000,000\t0\t100,000\t0\t0\t0.8500",
-            f"{today}\tmade-up\t1\t2\t2,000,000\t0\t100,000\t0\t0\t",
+            f"{today}\tgemini-2.5-flash\t\t1\t2\t2,000,000\t0\t100,000\t0\t0\t0.8500",
+            f"{today}\tmade-up\t\t1\t2\t2,000,000\t0\t100,000\t0\t0\t",
             "",
             "user\tline:U1\t4,200,000",
             "conversation\tline:Ubo…000:group:C12…890\t4,200,000",

@@ -20,7 +20,7 @@ def user(
 async def shown(*messages: Message, before: str = "") -> str:
     """What the model reads."""
     model = Scripted([Step("Notes.")])
-    await Summarizer(model, "PROMPT", Metrics()).write(before, messages)
+    await Summarizer("PROMPT", Metrics()).write(model, before, messages)
     [request] = model.requests
     assert (request.system, request.tools, len(request.messages)) == ("PROMPT", (), 1)
     return request.messages[0].text

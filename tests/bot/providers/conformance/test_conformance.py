@@ -76,7 +76,7 @@ async def test_notes_are_written(subject: Subject) -> None:
     called = model(ToolCall("call_1", *TOKYO))
     subject.say("Hanako asked about Tokyo.")
     reported = [user("東京は?", PICTURE), called, results(called, SUNNY), model("晴れです。")]
-    written = await Summarizer(subject.provider, "Take notes.", Metrics()).write("", reported)
+    written = await Summarizer("Take notes.", Metrics()).write(subject.provider, "", reported)
     assert written.message.text == "Hanako asked about Tokyo."
     [sent] = subject.sent
     assert (sent.tools, sent.pictures) == ((), ())

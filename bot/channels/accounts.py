@@ -1,0 +1,128 @@
+"""The ``[[account]]`` tables of the file PLACES: each is a channel's ``Config``, whose secrets are
+in variables that the table names.
+
+What a table does not set has the default of the ``Config``: the variables of the only account are
+not an account's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SecretStr
+
+from bot.errors import SettingsError
+from bot.place_file import PlaceFile, Sources, Table, parse, read_sources
+from bot.settings import Settings, env_file_values, environment_value
+
+ACCOUNT = re.compile(r"^\s*\[\[\s*[\"']?account", re.MULTILINE)
+NAME = re.compile(r"[a-z0-9-]{1,30}")
+VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{1,99}")
+FIX_OF_NAME = "write a name of your own, of a-z, 0-9 and -, at most 30 characters"
+NO_VALUE = "write the name of a variable, as SHOP_TOKEN, never the secret itself"
+FIX_OF_VARIABLE = "the variable that it names is not set, in the environment or in .env"
+
+
+@lru_cache(maxsize=4)  # accounts are those with which the process has begun
+def _tables(path: Path, kept: Path) -> PlaceFile:
+    """The file; where it is broken, the one with which Kaiwa has begun last."""
+    try:
+        return parse(read_sources(path))
+    except SettingsError:
+        if kept.is_file():
+            return parse(Sources(path.name, kept.read_text("utf-8"), {}))
+        # Without accounts it may have begun elsewhere: places look into the store.
+        if not path.is_file() or ACCOUNT.search(path.read_text("utf-8", "replace")):
+            raise
+        return parse(Sources(path.name, "", {}))
+
+
+def _kept(settings: Settings) -> Path:
+    return settings.kaiwa_data_dir / "accounts.toml"
+
+
+def keep_accounts(settings: Settings) -> None:
+    """Keep the file for a process that begins while it is broken. It holds no secret."""
+    if settings.places is None:
+        return
+    kept = _kept(settings)
+    file = _tables(settings.places, kept)
+    with suppress(OSError):
+        if not file.accounts:
+            kept.unlink(missing_ok=True)
+            return
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        new = kept.with_name(f"{kept.name}.{os.getpid()}")
+        new.write_text(file.sources.text, "utf-8")
+        new.replace(kept)
+
+
+def read_accounts(
+    settings: Settings, configs: Mapping[str, type[BaseModel]]
+) -> Iterator[tuple[str, str, Any]]:
+    """The platform, the name and the ``Config`` of each account, in the order of the file.
+
+    Args:
+        configs: the ``Config`` of each platform.
+
+    Raises:
+        SettingsError: a table is wrong; it names its line, the field and the fix.
+    """
+    if settings.places is None:
+        return
+    file, seen = _tables(settings.places, _kept(settings)), set[tuple[str, str]]()
+    for table in file.accounts:
+        platform, name = table.values.get("platform"), table.values.get("name")
+        if not isinstance(platform, str) or platform not in configs:
+            raise file.wrong(table, "platform", f"write {' or '.join(configs)}")
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise file.wrong(table, "name", FIX_OF_NAME)
+        if (platform, name) in seen:
+            fix = f"another table has this name and its path /webhooks/{platform}/{name}; change it"
+            raise file.wrong(table, "name", fix)
+        seen.add((platform, name))
+        yield platform, name, _config(file, table, configs[platform])
+
+
+def variables_of(settings: Settings) -> set[str]:
+    """The variables that tables name."""
+    accounts = _tables(settings.places, _kept(settings)).accounts if settings.places else ()
+    values = [value for table in accounts for value in table.values.values()]
+    nested = [one for value in values if isinstance(value, dict) for one in value.values()]
+    return {one for one in [*values, *nested] if isinstance(one, str) and VARIABLE.fullmatch(one)}
+
+
+def _config(file: PlaceFile, table: Table, config: type[BaseModel]) -> BaseModel:
+    values = {key: one for key, one in table.values.items() if key not in ("platform", "name")}
+    for key, value in values.items():
+        field = config.model_fields.get(key)
+        if field and field.annotation is SecretStr:
+            values[key] = _secret(file, table, key, value)
+        elif isinstance(value, dict):
+            values[key] = {of: _secret(file, table, key, one) for of, one in value.items()}
+    strict: Any = type(config.__name__, (config,), {"model_config": ConfigDict(extra="forbid")})
+    try:
+        found: BaseModel = file.checked(table, strict, values)
+    except SettingsError as error:
+        if error.variable == "PLACES":
+            raise
+        raise file.wrong(table, error.variable.lower(), error.fix) from None
+    if not getattr(found, "is_on", False):
+        raise file.wrong(table, "", "has no secret; write the fields that name its variables")
+    return found
+
+
+def _secret(file: PlaceFile, table: Table, key: str, name: Any) -> str:
+    """The value of a variable."""
+    if not isinstance(name, str) or not VARIABLE.fullmatch(name):
+        raise file.wrong(table, key, NO_VALUE)
+    value = environment_value(name) or env_file_values().get(name, "")
+    if not value:
+        raise file.wrong(table, key, FIX_OF_VARIABLE)
+    return value

@@ -1,0 +1,206 @@
+"""A file of places in turns: persona, model and tools of the place, while the file changes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bot.channels import PlaceSettings
+from bot.errors import SettingsError
+from bot.features.places import feature
+from bot.features.places.feature import Places
+from bot.features.places.seen import SeenPlaces
+from bot.pipeline.services import Services
+from bot.place_file import read_sources
+from bot.providers.scripted import Scripted, Step
+from bot.store import Store
+from bot.transcript import ToolCall
+from tests.bot.harness import HERE, Harness
+from tests.bot.test_alerts import notices
+from tests.fakes.tools import Echo, Slow, tool_map
+from tests.waiting import until, until_true
+
+PIRATE = '[[place]]\nplatform = "mailbox"\npersona = "Speak like a pirate."\n'
+
+
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feature, "LOOK_S", 0.02)
+
+
+def write(path: Path, text: str) -> None:
+    """Write a file."""
+    path.write_text(text, "utf-8")
+
+
+def differs(services: Services, before: PlaceSettings) -> bool:
+    """Whether the place has other settings than before."""
+    return services.settings_of(HERE) != before
+
+
+@asynccontextmanager
+async def opened(
+    store: Store, path: Path, steps: list[Step], **given: object
+) -> AsyncIterator[tuple[Harness, Places]]:
+    """A conversation whose feature has read a file."""
+    made: list[Places] = []
+
+    def make(services: Services) -> Places:
+        made.append(Places(services, path))
+        return made[-1]
+
+    harness = Harness(store, steps, features=[make], **given)  # type: ignore[arg-type]
+    features = harness.runner.services.features
+    await features.open()
+    try:
+        yield harness, made[0]
+    finally:
+        await features.aclose()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "places.toml"
+
+
+async def test_a_change_counts_for_the_next_turn(store: Store, path: Path) -> None:
+    """The persona of a place, until it is another one, or none."""
+    write(path, PIRATE)
+    async with opened(store, path, [Step("1"), Step("2"), Step("3")]) as (harness, _):
+        services = harness.runner.services
+        await harness.say("Hi", "m1")
+        for number, text in ((2, PIRATE.replace("pirate", "poet")), (3, "")):
+            before = services.settings_of(HERE)
+            write(path, text)
+            await until(partial(differs, services, before))
+            await harness.say("Hi", f"m{number}")
+    assert [request.system for request in harness.model.requests] == [
+        "SYSTEM\n\nSpeak like a pirate.\n\nSTYLE",
+        "SYSTEM\n\nSpeak like a poet.\n\nSTYLE",
+        "SYSTEM\n\nSTYLE",
+    ]
+
+
+async def test_a_place_without_a_match_asks_as_without_a_file(store: Store, path: Path) -> None:
+    """The same system prompt, tools and model."""
+    write(path, PIRATE.replace("mailbox", "slack"))
+    async with opened(store, path, [Step("1")]) as (harness, _):
+        await harness.say("Hi", "m1")
+    bare = Harness(store, [Step("1")], features=[])
+    await bare.say("Hi", "m2")
+    [one], [other] = harness.model.requests, bare.model.requests
+    assert (one.system, one.tools, one.tool_choice) == (
+        other.system,
+        other.tools,
+        other.tool_choice,
+    )
+
+
+async def test_a_place_has_its_own_model(store: Store, path: Path) -> None:
+    """With its fallbacks; the usual one is not asked."""
+    write(path, '[[place]]\nmodel = "openai:own"\nfallbacks = "openai:other"\n')
+    own = Scripted([Step("Mine")])
+    async with opened(store, path, [], models={"openai:own": own}) as (harness, _):
+        await harness.say("Hi", "m1")
+    assert harness.box.texts == ["Mine"]
+    assert harness.model.requests == []
+
+
+async def test_tools_are_looked_up_at_each_request(store: Store, path: Path) -> None:
+    """A tool that is taken away during a turn is offered and called no more."""
+    write(path, '[[place]]\ntools = ["echo"]\n')
+    calls = ToolCall("c1", "echo", {"text": "a"}), ToolCall("c2", "echo", {"text": "b"})
+    asked: list[list[str]] = []
+
+    async with opened(store, path, [], tools=tool_map(Echo(), Slow())) as (harness, places):
+
+        class Edits(Scripted):
+            """The file is edited while the model answers."""
+
+            def stream(self, request):  # type: ignore[no-untyped-def]
+                asked.append([tool.name for tool in request.tools])
+                if len(asked) == 2:
+                    text = '[[place]]\ntools = ["slow"]\n'
+                    write(path, text)
+                    places._take(places._make(read_sources(path)))
+                return super().stream(request)
+
+        harness.agent.provider = Edits([Step(calls=calls[:1]), Step(calls=calls[1:]), Step("Done")])
+        await harness.say("Hi", "m1")
+    assert asked == [["echo"], ["echo"], ["slow"]]
+    past = [one.name for one in harness.agent.provider.requests[-1].messages[-1].results]
+    assert past == ["echo"]
+    [result] = harness.agent.provider.requests[-1].messages[-1].results
+    assert "unknown tool" in str(result.response)
+
+
+async def test_a_broken_file_leaves_the_last_good_one(store: Store, path: Path) -> None:
+    """In a process that has read it, in one that starts, and once more when it is mended."""
+    write(path, PIRATE)
+    async with opened(store, path, [Step("1")], alert_to="mailbox:OPS") as (harness, _):
+        services = harness.runner.services
+        write(path, "[[place]]\npersona = 3\n")
+        await until_true(partial(_is_told, store))
+        [told] = await notices(store, harness)
+        assert "places.toml, line 2, place 1, persona: " in told
+        assert services.settings_of(HERE).persona == "Speak like a pirate."
+        async with opened(store, path, [Step("2")]) as (late, _):
+            await late.say("Hi", "m2")
+            assert "Speak like a pirate." in late.model.requests[0].system
+        write(path, PIRATE.replace("pirate", "poet"))
+        await until(lambda: services.settings_of(HERE).persona == "Speak like a poet.")
+
+
+async def test_without_an_earlier_file_a_broken_one_ends_the_start(
+    store: Store, path: Path
+) -> None:
+    """Also one that is missing."""
+    for text in (None, "[[place]]\nx = 1\n"):
+        if text:
+            write(path, text)
+        with pytest.raises(SettingsError, match=r"PLACES: places\.toml"):
+            async with opened(store, path, []):
+                pass
+
+
+async def test_a_persona_file_counts_like_the_file(store: Store, path: Path) -> None:
+    """It is looked at too; while it is missing, the last good one counts."""
+    persona = path.parent / "shop.md"
+    write(persona, "You sell tea.")
+    write(path, '[[place]]\npersona_file = "shop.md"\n')
+    async with opened(store, path, []) as (harness, _):
+        services = harness.runner.services
+        persona.unlink()
+        write(persona, "You sell coffee.")
+        await until(lambda: services.settings_of(HERE).persona == "You sell coffee.")
+
+
+async def test_places_are_known_where_people_write(store: Store, path: Path) -> None:
+    """With what they have used; ``/forget me`` forgets them."""
+    write(path, PIRATE)
+    async with opened(store, path, [Step("1")]) as (harness, places):
+        await harness.say("Hi", "m1")
+        await until_true(partial(_is_seen, store))
+        await places.forget_in(HERE, "u1")
+    assert await SeenPlaces(store).read() == []
+
+
+async def _is_told(store: Store) -> bool:
+    return await store.outbox.head("mailbox:notices:OPS") is not None
+
+
+async def _is_seen(store: Store) -> bool:
+    return await SeenPlaces(store).read() == [HERE]
+
+
+async def test_no_place_is_silent_by_itself(store: Store, path: Path) -> None:
+    """``never`` takes no message, but what people take back."""
+    write(path, '[[place]]\nspeak = "never"\n')
+    async with opened(store, path, []) as (harness, _):
+        with pytest.raises(AssertionError):
+            await harness.receive("Hi", "m1")
+    assert harness.model.requests == []
