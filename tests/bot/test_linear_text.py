@@ -93,7 +93,8 @@ WORK: dict[str, Callable[[str], object]] = {
     "LINE's plain text": plain_text,
     "LINE's bubbles": lambda text: split_messages(text, "More?"),
     "pieces of a text": lambda text: list(split(text, 5_000)),
-    "pieces of Markdown": lambda text: split_markdown(text, 6_000),
+    # Short pieces: each reads two of them ahead, which would be all of the smaller text.
+    "pieces of Markdown": lambda text: split_markdown(text, 1_000),
     "a reply in LINE": line_reply,
     "a mention in LINE": without_a_mention,
     "Slack's text made plain": slack_text.plain_text,

@@ -25,7 +25,7 @@ from tests.bot.features.approvals.reviewing import named
 from tests.bot.harness import Harness, Mailbox
 from tests.bot.store.turns import key
 from tests.crash.rig import Called, CrashRig, Lookup
-from tests.fakes.cut_wire import REOPEN, Cut, CutWire
+from tests.fakes.cut_wire import REOPEN, Cut, CutWire, finish
 
 Think = Callable[[Sequence[Message]], Step]
 Meanwhile = tuple[str, InboundEvent]
@@ -231,7 +231,10 @@ class Conversation:
                     await process.harness.runner.process(self.name)
 
     async def _continue(self, done: str) -> None:
-        """What happens meanwhile."""
+        """What happens meanwhile; people do not stop where the process dies."""
+        await finish(self._go_on(done))
+
+    async def _go_on(self, done: str) -> None:
         if done == "take_head" and self.platform.sent and self.platform.sent[-1].reply.awaited:
             done = "asked"
         if self.to_come and self.to_come[0][0] == done:

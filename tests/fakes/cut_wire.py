@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from redis.asyncio import ConnectionPool
 from redis.asyncio.connection import Connection
@@ -30,6 +30,7 @@ HISTORY_S = 30 * DAY_S
 SCRIPTS = {read_script(name, HISTORY_S).text: name for name in SCRIPT_NAMES}
 
 Notify = Callable[[str], Awaitable[None]]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +103,7 @@ class CutWire:
 
     async def carry_out(self, command: Command, exchange: Coroutine[Any, Any, Any]) -> Any:
         """The answer to a request, which is carried out also where the process dies meanwhile."""
-        asking = asyncio.create_task(self._ask(command, exchange))
-        try:
-            return await asyncio.shield(asking)
-        except asyncio.CancelledError:
-            await asyncio.wait([asking])
-            raise
+        return await finish(self._ask(command, exchange))
 
     async def _ask(self, command: Command, exchange: Coroutine[Any, Any, Any]) -> Any:
         [(_, [reply])] = await exchange
@@ -146,6 +142,16 @@ class _Client(Server):
                     await self._wire.end()
             answered.append((request, replies))
         return answered
+
+
+async def finish(doing: Coroutine[Any, Any, Result]) -> Result:
+    """Do something to its end, also where the process that waits for it dies meanwhile."""
+    task = asyncio.create_task(doing)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
 
 
 def _name_of(command: Command) -> str:
