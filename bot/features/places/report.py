@@ -119,8 +119,11 @@ def rows(lines: Sequence[Seen | Field]) -> Iterator[tuple[str, ...]]:
 
 
 async def examine(settings: Settings, examined: Examined) -> list[CheckResult]:
-    """What is doubtful in the file."""
-    book = book_of(settings)
+    """What is doubtful in the file; that it cannot be read is said already."""
+    try:
+        book = book_of(settings)
+    except SettingsError:
+        return []
     named: dict[str, str] = {}  # by model, where it is named first; others are checked elsewhere
     for number, key, model in book.models():
         if model not in settings.all_models:

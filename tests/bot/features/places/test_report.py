@@ -160,6 +160,8 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
     ]
     assert {one.result for one in warnings} == {"warning"}
     assert all(one.fix for one in warnings)
+    settings.places.write_text("[[place]\n", "utf-8")
+    assert await examine(settings, examined) == []
 
 
 async def test_without_a_file_the_command_says_what_to_set(store: Store) -> None:
