@@ -26,11 +26,13 @@ class Examined(NamedTuple):
     Attributes:
         store, tools: ``bot.store.Store``, ``toolset.tool_map.ToolMap``.
         open_model: opens one by its name, as ``provider:model``.
+        servers: the beginnings of the names of MCP servers' tools, which are not among ``tools``.
     """
 
     store: Any
     tools: Mapping[str, Any]
     open_model: Callable[[str], AbstractAsyncContextManager[Any]]
+    servers: tuple[str, ...] = ()
 
 
 def ago(at: int, now: int) -> str:

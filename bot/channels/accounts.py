@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, SecretStr
 from bot.errors import SettingsError
 from bot.place_file import PlaceFile, Sources, Table, parse, read_sources
 from bot.settings import Settings, env_file_values, environment_value
+from toolset.offer.rules import WILD
 
 ACCOUNT = re.compile(r"^\s*\[\[\s*[\"']?account", re.MULTILINE)
 NAME = re.compile(r"[a-z0-9-]{1,30}")
@@ -96,6 +97,14 @@ def variables_of(settings: Settings) -> set[str]:
     values = [value for table in accounts for value in table.values.values()]
     nested = [one for value in values if isinstance(value, dict) for one in value.values()]
     return {one for one in [*values, *nested] if isinstance(one, str) and VARIABLE.fullmatch(one)}
+
+
+def named_conversations(settings: Settings) -> list[str]:
+    """The conversations that ``[[place]]`` tables name by their ids."""
+    places = _tables(settings.places, _kept(settings)).places if settings.places else ()
+    given = [table.values.get("conversation") for table in places]
+    ids = [one for each in given for one in (each if isinstance(each, list) else [each])]
+    return [one for one in ids if isinstance(one, str) and not any(sign in one for sign in WILD)]
 
 
 def _config(file: PlaceFile, table: Table, config: type[BaseModel]) -> BaseModel:

@@ -271,6 +271,7 @@ class Host:
         may_use: counts what has a limit a day.
         settings_of: what differs in a place.
         account: of the platform, to which the channel belongs; empty for the only one.
+        named: the ids of conversations that the operator's file names, for checks.
     """
 
     accept: Accept
@@ -291,6 +292,7 @@ class Host:
     may_use: MayUse = allow_use
     settings_of: SettingsOf = as_everywhere
     account: str = ""
+    named: Collection[str] = ()
 
     def channel(self, platform: str) -> str:
         """The channel's name: the first part of its conversations' ids, and of what is stored."""

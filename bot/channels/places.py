@@ -37,7 +37,7 @@ class PlaceSettings:
     """What differs in a place; what is empty, or None, is as everywhere.
 
     Attributes:
-        models: one, then its fallbacks.
+        models: one, then its fallbacks; an empty name is MODEL's.
         offer: which tools are offered beside TOOLS_ALLOW, and their risks.
         speak: which messages of a group call the bot.
         bots: ids of bots, or of their users, that are answered like people.

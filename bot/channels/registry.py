@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 from bot.channels import Channel, Host, Recipient, line, slack
-from bot.channels.accounts import keep_accounts, read_accounts
+from bot.channels.accounts import keep_accounts, named_conversations, read_accounts
 from bot.checks import CheckResult
 from bot.errors import SettingsError
 from bot.settings import Settings, config_beside, secrets_in
@@ -216,7 +216,8 @@ def channel_checks(
         if not one.config.is_on:
             return [one.described()]
         async with open_host() as host:
-            results = await one.entry.package.checks(one.config, replace(host, account=one.name))
+            own = replace(host, account=one.name, named=named_conversations(settings))
+            results = await one.entry.package.checks(one.config, own)
         return [one.described(), *map(one.renamed, results)]
 
     return {one.label: partial(check, one) for one in _accounts(settings, registry)}

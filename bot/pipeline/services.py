@@ -59,8 +59,8 @@ log = structlog.stdlib.get_logger(__name__)
 # Tells this process's worker of a conversation that is due, and the id of the person who waits for
 # an answer; empty if nobody does.
 Start = Callable[[str, str], None]
-# A model by its name, with its fallbacks after it, and the variable that names them; raises
-# SettingsError.
+# A model by its name, where an empty one is MODEL's, with its fallbacks after it, and the variable
+# that names them; raises SettingsError.
 FindModel = Callable[[tuple[str, ...], str], Provider]
 P = ParamSpec("P")
 R = TypeVar("R")

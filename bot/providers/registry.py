@@ -46,12 +46,14 @@ class Models:
         """A model with its retries, and with its fallbacks, which are named after it.
 
         Args:
+            names: an empty one is the chosen model's.
             asker: the variable that names them, where it is none of Kaiwa's own.
 
         Raises:
             SettingsError: a model has no provider, lacks a variable, or needs an SDK that is not
                 installed.
         """
+        names = tuple(dict.fromkeys(name or self._settings.chosen_model for name in names))
         if names not in self._found:
             # It loads aiohttp, which takes 0.2 s: commands that ask no model do not wait for it.
             from bot.providers.fallback import FallbackProvider  # noqa: PLC0415

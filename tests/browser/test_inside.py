@@ -12,6 +12,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 from redis.asyncio import Redis
 
+from bot.agent.loop import digest_of_persona
 from bot.providers.scripted import Step
 from bot.store import open_store
 from bot.transcript import ToolCall
@@ -80,6 +81,21 @@ async def test_from_a_bad_rating_to_the_bytes_in_three_presses(
         await page.locator(STEP).filter(has_text="Request").click()
         await expect(page.locator(".raw")).to_contain_text("How high does it fly?")
         await expect(page.locator(".tree")).to_contain_text("How high does it fly?")
+
+
+async def test_turns_are_found_by_their_persona(valkey_url: str, browser: Browser) -> None:
+    """A turn shows its digest, in both languages, and the filter takes it."""
+    persona = digest_of_persona("SYSTEM")
+    async with some_turns(valkey_url) as (url, _), visit(browser, url, **DESK) as page:
+        await page.locator(ROW).first.click()
+        await expect(page.locator("#turn .about")).to_contain_text(f" · Persona {persona}")
+        await page.locator("#language").click()
+        await expect(page.locator("#turn .about")).to_contain_text(f" · 人格 {persona}")
+        await page.locator("#filters summary").click()
+        for digest, count in (("00000000", 0), (persona, 2)):
+            await page.get_by_label("人格").fill(digest)
+            await page.get_by_label("人格").press("Enter")
+            await expect(page.locator(ROW)).to_have_count(count)
 
 
 async def test_without_the_token_there_are_facts_alone(valkey_url: str, browser: Browser) -> None:

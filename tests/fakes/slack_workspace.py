@@ -207,6 +207,20 @@ class Workspace(Messages, Views):
             raise Refused("user_not_found")
         return {"ok": True, "channel": {"id": self.place(arguments["users"])}}
 
+    def _conversations_info(self, arguments: JSON) -> JSON:
+        """Of a public channel also where the bot is no member; a private one is unknown then, so it
+        is not among ``messages``."""
+        channel = self.named(arguments.get("channel"))
+        known = {"id": channel, "created": 1_600_000_000, "is_org_shared": False}
+        if channel.startswith("D"):
+            return {"ok": True, "channel": {**known, "is_im": True, "user": USER, "priority": 0}}
+        name, words = channel.lower(), {"value": "", "creator": "", "last_set": 0}
+        known |= {"name": name, "name_normalized": name, "creator": USER, "is_channel": True}
+        known |= {"is_archived": channel in self.archived, "topic": words, "purpose": words}
+        kinds = ("is_group", "is_im", "is_mpim", "is_private", "is_general", "is_shared")
+        is_member = {"is_member": channel not in self.not_in}
+        return {"ok": True, "channel": known | dict.fromkeys(kinds, False) | is_member}
+
     def _conversations_replies(self, arguments: JSON) -> JSON:
         channel, thread = self.named(arguments.get("channel")), arguments.get("ts", "")
         if channel in self.not_in:

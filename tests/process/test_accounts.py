@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,15 +16,17 @@ from tests.bot.channels.accounts.rig import (
     TWO,
     answer,
     line_table,
+    slack_table,
     variables,
 )
 from tests.bot.channels.accounts.test_workspaces import open_app, seen_in
 from tests.fakes import line_events, slack_events
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.line import LineFake, line_fake
-from tests.fakes.slack import SlackFake, slack_fake
+from tests.fakes.slack import APP_TOKEN, SlackFake, slack_fake
 from tests.fakes.slack_events import DIRECT
 from tests.process.kaiwa_process import Installation, KaiwaProcess, kaiwa
+from tests.process.test_processes import members, one_listener
 from tests.waiting import until, until_true
 
 pytestmark = pytest.mark.process
@@ -121,6 +125,55 @@ async def test_accounts_are_served_side_by_side(
         assert sum(name in request for name in names) == 1
     for secret in variables().values():
         assert secret not in output
+
+
+async def test_two_processes_have_one_socket_for_each_account(
+    tmp_path: Path, gemini: GeminiFake, redis_url: str
+) -> None:
+    """Never two at once; where the process of one is killed, the other process takes it over, and
+    each message is answered once."""
+    gemini.always = answer
+    with slack_fake() as acme, slack_fake() as beta:
+        acme.tokens, beta.tokens = {"xoxb-acme"}, {"xoxb-beta"}
+        fakes = acme, beta
+        for fake in fakes:
+            fake.add_user()
+        tables = [
+            slack_table(name, fake, slack_app_token="APP_TOKEN_OF_ALL")
+            for name, fake in zip(("acme", "beta"), fakes, strict=True)
+        ]
+        (tmp_path / "places.toml").write_text("\n".join(tables))
+        given = {
+            "PLACES": "places.toml",
+            "REDIS_URL": redis_url,
+            "GEMINI_API_KEY": KEY,
+            "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
+            "APP_TOKEN_OF_ALL": APP_TOKEN,
+        }
+
+        def are_connected(sockets: int) -> bool:
+            opened = sum(fake.opened for fake in fakes)
+            return opened >= sockets and all(fake.connected == 1 for fake in fakes)
+
+        async def say(words: str, number: int) -> None:
+            for fake in fakes:
+                said = slack_events.message(words, f"170000000{number}.000100", channel=DIRECT)
+                fake.send(said)
+            await until(lambda: [len(fake.posted) for fake in fakes] == [number] * 2, 40)
+
+        here = Installation(tmp_path, variables() | given)
+        async with (
+            here.run("--processes=2") as running,
+            one_listener(acme) as never_two_of_acme,
+            one_listener(beta) as never_two_of_beta,
+        ):
+            await until(lambda: are_connected(2), 40)
+            await say("say hello", 1)
+            os.kill(members(running)[0], signal.SIGKILL)
+            await until(lambda: are_connected(3), 40)
+            await say("say more", 2)
+            assert never_two_of_acme()
+            assert never_two_of_beta()
 
 
 async def test_a_wrong_account_is_one_line(platforms: Platforms) -> None:

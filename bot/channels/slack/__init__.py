@@ -72,4 +72,4 @@ async def checks(config: Config, host: Host) -> list[CheckResult]:
     """What ``kaiwa doctor`` says of Slack."""
     from bot.channels.slack.doctor import run_checks
 
-    return await run_checks(config, host.kv, host.account)
+    return await run_checks(config, host.kv, host.account, host.named)

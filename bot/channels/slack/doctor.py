@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bot.channels import KeyValue
@@ -13,8 +16,11 @@ from bot.checks import CheckResult
 from bot.clock import now_ms
 from bot.errors import DeliverLater, StoreUnavailable
 from bot.settings import Secret
-from bot.transcript import channel_named
+from bot.transcript import channel_named, channel_of
+from toolset.web.json_values import as_object
 
+MOST_CHANNELS = 40  # that are asked about: Slack takes 50 such calls a minute
+IN_CHANNEL = re.compile(r"slack[^:]*:[^:]+:([CG]\w+)")
 # slack_manifest.yaml asks for the same; a test compares.
 SCOPES = (
     "app_mentions:read",
@@ -35,17 +41,28 @@ SCOPES = (
 )
 
 
-async def run_checks(config: Config, kv: KeyValue, account: str = "") -> list[CheckResult]:
-    """Check the token, the scopes, the ways in, and the recorded traffic."""
+async def run_checks(
+    config: Config, kv: KeyValue, account: str = "", named: Collection[str] = ()
+) -> list[CheckResult]:
+    """Check the token, the scopes, the channels that are named, the ways in, and the recorded
+    traffic."""
     results: list[CheckResult] = []
-    for team, _, own in config.workspaces(account):
-        for result in await check_bot_token(own.slack_bot_token, own.slack_api_base_url):
-            results.append(replace(result, name=f"{result.name} {team}".rstrip()))
+    for team, name, own in config.workspaces(account):
+        found = await check_bot_token(own.slack_bot_token, own.slack_api_base_url)
+        ids = [IN_CHANNEL.match(one) for one in named if channel_of(one) == _channel(name)]
+        channels = list(dict.fromkeys(one[1] for one in ids if one))
+        if channels and found[0].result == "ok":
+            found.append(await _check_membership(channels[:MOST_CHANNELS], own))
+        results += [replace(one, name=f"{one.name} {team}".rstrip()) for one in found]
     if config.slack_app_token.get_secret_value():
         results += await check_app_token(config.slack_app_token, config.slack_api_base_url)
     if config.slack_signing_secret.get_secret_value():
         results.append(CheckResult("ok", "Slack webhook", f"events may come to {path_of(account)}"))
-    return [*results, await _check_traffic(kv, channel_named("slack", account))]
+    return [*results, await _check_traffic(kv, _channel(account))]
+
+
+def _channel(account: str) -> str:
+    return channel_named("slack", account)
 
 
 async def _ask(base_url: str, token: Secret, method: str) -> ApiResponse:
@@ -77,6 +94,27 @@ def _check_scopes(granted: str) -> CheckResult:
         return CheckResult("ok", "Slack scopes", "all that the manifest asks for")
     fix = "add them under OAuth & Permissions, then install the app again"
     return CheckResult("warning", "Slack scopes", f"missing: {', '.join(missing)}", fix)
+
+
+async def _check_membership(channels: Sequence[str], config: Config) -> CheckResult:
+    """Check that the bot is in channels; Slack knows no private one for whoever is not in it."""
+    name, absent = "Slack channels", []
+    token = config.slack_bot_token.get_secret_value()
+    try:
+        async with Client(token, config.slack_api_base_url) as client:
+            asked = (client.get("conversations.info", channel=channel) for channel in channels)
+            answers = await asyncio.gather(*asked)
+    except DeliverLater as later:
+        return CheckResult("warning", name, f"not known: Slack does not answer ({later})")
+    for channel, answer in zip(channels, answers, strict=True):
+        if not answer.ok and answer.error != "channel_not_found":
+            return CheckResult("warning", name, f"not known: {answer.error}")
+        if not as_object(answer.data.get("channel")).get("is_member", answer.ok):
+            absent.append(channel)
+    if not absent:
+        return CheckResult("ok", name, f"in each of {len(channels)} that PLACES names")
+    fix = "write /invite @ and the app's name there, or correct the ids"
+    return CheckResult("warning", name, f"not in {', '.join(absent)}, which PLACES names", fix)
 
 
 async def check_app_token(token: Secret, base_url: str) -> list[CheckResult]:

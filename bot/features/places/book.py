@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bot.channels import PlaceLimit, PlaceSettings, PlaceUnit
@@ -64,22 +64,27 @@ class PlaceBook:
         """Where a table sets a field, as ``places.toml:12``."""
         return f"{self.sources.name}:{self.file.places[number].line_of(key)}"
 
+    def models(self) -> Iterator[tuple[int, str, str]]:
+        """Each model that is named, with the number of the table and the field."""
+        for number, place in enumerate(self.places):
+            one = (place.model,) if place.model else ()
+            named = {"model": one, "fallbacks": place.fallbacks, "reviewers": place.reviewers}
+            for key, names in named.items():
+                for name in names or ():
+                    yield number, key, name
+
     def check_models(self, models: FindModel) -> None:
         """Open every model that is named.
 
         Raises:
             SettingsError: one does not exist, or lacks a variable.
         """
-        for table, place in zip(self.file.places, self.places, strict=True):
-            model = (place.model,) if place.model else ()
-            named = model, place.fallbacks or (), place.reviewers or ()
-            for key, names in zip(("model", "fallbacks", "reviewers"), named, strict=True):
-                for name in names:
-                    try:
-                        models((name,), VARIABLE)
-                    except SettingsError as error:
-                        fix = error.fix if error.variable == VARIABLE else str(error)
-                        raise self.file.wrong(table, key, fix) from error
+        for number, key, name in self.models():
+            try:
+                models((name,), VARIABLE)
+            except SettingsError as error:
+                fix = error.fix if error.variable == VARIABLE else str(error)
+                raise self.file.wrong(self.file.places[number], key, fix) from error
 
     def _place(self, table: Table) -> Place:
         place = self.file.checked(table, Place, table.values)
@@ -104,7 +109,7 @@ class PlaceBook:
         offer, model = EVERYTHING, value("model", "")
         if "tools" in found or "risk" in found:
             offer = Rule(tools=value("tools", ("*",)), risk=value("risk", {}))
-        fallbacks = value("fallbacks", self._fallbacks)
+        models = (model, *value("fallbacks", self._fallbacks))
         limits = []
         for unit, parts in PARTS.items():
             if unit in found:
@@ -114,7 +119,7 @@ class PlaceBook:
         return PlaceSettings(
             persona=value("persona", ""),
             replaces_persona=value("persona_mode", "add") == "replace",
-            models=tuple(dict.fromkeys((model, *fallbacks))) if model else (),
+            models=tuple(dict.fromkeys(models)) if model or "fallbacks" in found else (),
             offer=offer,
             speak=value("speak", ""),
             bots=value("bots", ()),

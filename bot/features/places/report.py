@@ -3,7 +3,9 @@ doctor`` about the file."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +13,21 @@ from msgspec import Struct, structs
 
 from bot.checks import CheckResult, Examined
 from bot.clock import Days
-from bot.errors import SettingsError
+from bot.errors import ModelError, SettingsError
 from bot.features.places.book import PlaceBook
 from bot.features.places.seen import SeenPlaces, Use
-from bot.features.places.table import Place, whom
+from bot.features.places.table import Place, Whom, whom
 from bot.place_file import VARIABLE, read_sources
 from bot.prices import MILLION, load_prices
 from bot.safe_text.glyphs import json_line
 from bot.settings import Settings
 from bot.store import Store
 from bot.store.keys import digest_of
+from toolset.offer.rules import Rule, unknown
 
 DAYS = 30
 LONGEST = 120  # characters of a value
-SILENT = "nothing is answered there, and no command is run"
+SILENT = "nothing is answered there, and no command is run; reminders set before still come"
 PRICELESS = "the model has no price here: it counts as 0"
 
 
@@ -116,32 +119,56 @@ def rows(lines: Sequence[Seen | Field]) -> Iterator[tuple[str, ...]]:
 
 
 async def examine(settings: Settings, examined: Examined) -> list[CheckResult]:
-    """What is doubtful in the file."""
-    book = book_of(settings)
-    places = await SeenPlaces(examined.store).read()
-    found = []
+    """What is doubtful in the file; that it cannot be read is said already."""
+    try:
+        book = book_of(settings)
+    except SettingsError:
+        return []
+    named: dict[str, str] = {}  # by model, where it is named first; others are checked elsewhere
+    for number, key, model in book.models():
+        if model not in settings.all_models:
+            named.setdefault(model, book.source(number, key))
+    checks = [_check_model(where, model, examined) for model, where in named.items()]
+    found = [*chain(*await asyncio.gather(*checks))]
+    places = [whom(place, "") for place in await SeenPlaces(examined.store).read()]
     for number, place in enumerate(book.places):
-        where = book.source(number, "")
-        for name in place.fallbacks or (), place.reviewers or (), (place.model,):
-            for model in filter(None, name):
-                found += await _model(where, model, examined)
-        for tool, risk in (place.risk or {}).items():
-            known = examined.tools.get(tool)
-            if known is None or (risk == "low" and known.definition.risk == "high"):
-                what = "is no tool on offer" if known is None else "acts, and nobody is asked"
-                fix = "remove it there, or write high"
-                found.append(CheckResult("warning", "places", f"{where}: {tool} {what}", fix))
-        for pattern in place.conversation or ():
-            only = Place(conversation=(pattern,))
-            if not any(only.rank(whom(one, ""), 0) for one in places):
-                what = f"{where}: {pattern} matches no place of the last 30 days"
-                found.append(CheckResult("warning", "places", what, "see kaiwa places"))
+        for key, what, fix in chain(_doubtful_tools(place, examined), _unseen(place, places)):
+            where = book.source(number, key)
+            found.append(CheckResult("warning", "places", f"{where}: {what}", fix))
     return found
 
 
-async def _model(where: str, model: str, examined: Examined) -> list[CheckResult]:
+async def _check_model(where: str, model: str, examined: Examined) -> list[CheckResult]:
     try:
-        async with examined.open_model(model):
+        async with examined.open_model(model) as provider:
+            await provider.check()
             return []
     except SettingsError as error:
-        return [CheckResult("failure", "places", f"{where}: {model}: {error.variable}", error.fix)]
+        what, fix = error.variable, error.fix
+    except ModelError as error:
+        what, fix = "cannot be used", error.cause
+    return [CheckResult("failure", "places", f"{where}: {model}: {what}", fix)]
+
+
+def _doubtful_tools(place: Place, examined: Examined) -> Iterator[tuple[str, str, str]]:
+    """Field, problem and fix of tools that there are not, and of those that run unasked. Those of
+    servers are not asked for."""
+    tools, servers = examined.tools, examined.servers
+    risks = place.risk or {}
+    for key, rule in (("tools", Rule(tools=place.tools or ())), ("risk", Rule(risk=risks))):
+        for name in unknown([rule], tools):
+            if not name.startswith(servers):
+                yield key, f"{name} is no tool", "correct its name"
+    for name, risk in risks.items():
+        acts = tools[name].definition.risk == "high" if name in tools else name.startswith(servers)
+        if risk == "low" and acts:
+            yield "risk", f"{name} acts, and nobody is asked", "remove it there, or write high"
+
+
+def _unseen(place: Place, places: Sequence[Whom]) -> Iterator[tuple[str, str, str]]:
+    """The same of patterns that match nothing; which people have written is not kept."""
+    for key, pattern in place.patterns():
+        only = Place.model_validate({key: (pattern,)})
+        if key != "person" and not any(only.rank(one, 0) for one in places):
+            what = f'{key} "{pattern}" matches no place of the last {DAYS} days'
+            yield key, what, "see kaiwa places"

@@ -16,7 +16,7 @@ class Config(FeatureConfig):
 
     Attributes:
         places: the file; None: every place is as everywhere.
-        fallback_models: follow a place's model that has no fallbacks of its own.
+        fallback_models: follow a place's model where no fallbacks are set.
     """
 
     places: Path | None = None

@@ -62,6 +62,7 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
     where: Annotated[str, Meta(max_length=300)] = ""
     channel: Annotated[str, Meta(max_length=32)] = ""
     tool: Annotated[str, Meta(max_length=64)] = ""
+    persona: Annotated[str, Meta(max_length=8)] = ""
     failed: Literal["", "1"] = ""
     rated: Literal["", "good", "bad"] = ""
     usd: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.0
@@ -164,6 +165,7 @@ class Inside:
             where=await self._traces.digest_of(query.where),
             channel=query.channel,
             tool=query.tool,
+            persona=query.persona,
             failed=bool(query.failed),
             rated=query.rated,
             usd=query.usd,

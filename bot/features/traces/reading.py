@@ -163,6 +163,7 @@ class Wanted(Struct, frozen=True):
         since: milliseconds since the epoch.
         conversation, place, person: keyed digests; ``where`` is of either of the first two.
         channel: such as ``line``.
+        persona: its digest.
         failed: failed ones, and those in which a call or delivery did.
         rated: ``good`` or ``bad``.
         usd, ms: at least.
@@ -176,6 +177,7 @@ class Wanted(Struct, frozen=True):
     person: str = ""
     channel: str = ""
     tool: str = ""
+    persona: str = ""
     failed: bool = False
     rated: str = ""
     usd: float = 0.0
@@ -193,6 +195,7 @@ class Wanted(Struct, frozen=True):
             and (not self.person or any(one.person == self.person for one in turn.shares))
             and self.channel in ("", first.channel)
             and (not self.tool or self.tool in turn.tools)
+            and self.persona in ("", turn.persona)
             and (not self.failed or bool(turn.failures))
             and (not self.rated or self.rated in turn.ratings)
             and (not self.usd or (turn.usd or 0.0) >= self.usd)

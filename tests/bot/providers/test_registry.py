@@ -218,3 +218,5 @@ async def test_models_are_opened_once_under_whatever_names(monkeypatch: pytest.M
         assert models.find(("ollama:a", "demo")).model == "a"
         with pytest.raises(SettingsError, match=r"^PLACES: write demo or PROVIDER:MODEL"):
             models.find(("nobody:a",), "PLACES")
+        chosen = models.find((load().chosen_model, "ollama:a"))
+        assert models.find(("", "ollama:a", load().chosen_model)) is chosen

@@ -90,8 +90,9 @@ class Inside {
   }
 
   query() {
-    const { where, tool, channel, since, until, usd, failed, rated, good } = this.parts.filters.elements;
+    const { where, tool, channel, persona, since, until, usd, failed, rated, good } = this.parts.filters.elements;
     const given = { where: where.value.trim(), tool: tool.value.trim(), channel: channel.value.trim(), usd: usd.value };
+    given.persona = persona.value.trim();
     given.since = since.value && Date.parse(since.value);
     given.until = until.value && Date.parse(until.value);
     given.failed = failed.checked ? "1" : "";
@@ -197,6 +198,7 @@ class Inside {
     const head = make("h2", "", make("time", "", this.when(turn.at)), this.badge(turn));
     for (const rating of turn.ratings) head.append(make("span", `badge ${rating}`, this.words.say(`rated_${rating}`)));
     const about = make("p", "about", `${turn.channel} · ${this.amount(turn)} · Kaiwa ${turn.version} · `, make("code", "", turn.id));
+    if (turn.persona) about.append(` · ${this.words.say("persona")} `, make("code", "", turn.persona));
     if (turn.shares > 1) about.append(` · ${this.words.say("processes", { count: turn.shares })}`);
     const question = button("quiet", this.words.say("make_question"), () =>
       this.attempt(() => this.server.download(`/inside/turns/${turn.id}/question`, `${turn.id}.toml`, {})),

@@ -19,12 +19,16 @@ from bot.channels.registry import (
     open_to_everybody,
     ways_in,
 )
+from bot.checks import CheckResult
 from bot.errors import SettingsError, TokenRefused
 from bot.settings import Settings, load
-from tests.bot.channels.accounts.rig import table, variables
+from tests.bot.channels.accounts.rig import ONE, TWO, table, variables
+from tests.bot.channels.accounts.test_workspaces import open_app
 from tests.bot.channels.test_access import Guarded, Operator
 from tests.bot.channels.test_registry import open_host
 from tests.fakes.line import LineFake
+from tests.fakes.slack import slack_fake
+from tests.fakes.slack_events import CHANNEL
 from tests.waiting import until
 
 LINE = {
@@ -156,6 +160,36 @@ async def test_the_doctor_has_a_part_for_each(file: Path, line: LineFake) -> Non
     assert {result.name.partition(" shop")[0] for result in found} == {"LINE"}
     assert found[1].name == "LINE shop token"
     assert found[1].result == "ok"
+
+
+async def test_the_doctor_names_channels_in_which_an_app_is_no_member(file: Path) -> None:
+    """Of those that a place names by their id, each asked with the token of its workspace: public
+    ones that it is not in, and private ones, which it cannot see."""
+    with slack_fake() as one, slack_fake() as two:
+        open_app(one, two)
+        two.messages |= {"C2": [], "C3": []}
+        two.not_in.add("C2")
+        chats = "C2", "C3:1700000000.1", "GHIDDEN", "D1:U1", "C?"
+        ids = [f"slack@corp.{TWO}:{TWO}:{chat}" for chat in chats]
+        ids += [f"slack:T1:{CHANNEL}", f"slack@corp.{ONE}:{ONE}:{CHANNEL}"]
+
+        async def found(*ids: str) -> list[CheckResult]:
+            other = file.with_name(f"{len(ids)}.toml")  # a process reads accounts once
+            other.write_text(f"{open_app(one, two)}[[place]]\nconversation = {[*ids]!r}\n")
+            settings = load(known={"places": other})
+            results = await channel_checks(settings, open_host)["Slack corp"]()
+            return [each for each in results if each.name.startswith("Slack corp channels")]
+
+        fix = "write /invite @ and the app's name there, or correct the ids"
+        absent = "not in C2, GHIDDEN, which PLACES names"
+        assert await found("slack@corp.*") == []
+        assert await found(*ids) == [
+            CheckResult("ok", f"Slack corp channels {ONE}", "in each of 1 that PLACES names"),
+            CheckResult("warning", f"Slack corp channels {TWO}", absent, fix),
+        ]
+        two.fail("conversations.info", "missing_scope")
+        *_, unknown = await found(*ids)
+        assert (unknown.result, unknown.detail) == ("warning", "not known: missing_scope")
 
 
 def test_a_process_that_meets_a_broken_file_keeps_its_accounts(file: Path) -> None:

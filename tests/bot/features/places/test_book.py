@@ -76,6 +76,26 @@ def test_fields_are_looked_up_one_by_one(tmp_path: Path) -> None:
     assert wide.key != narrow.key
 
 
+def test_fallbacks_alone_follow_the_usual_model(tmp_path: Path) -> None:
+    """Which an empty name is; those of a narrower table follow a wider one's model."""
+    text = """[[place]]
+fallbacks = "openai:backup"
+[[place]]
+platform = "slack"
+model = "openai:small"
+[[place]]
+conversation = "slack:T1:C1"
+fallbacks = []
+"""
+    book = book_of(tmp_path, text)
+    places = "line:bot:user:U1", "slack:T1:C2", "slack:T1:C1"
+    assert [book.settings(place, "").models for place in places] == [
+        ("", "openai:backup"),
+        ("openai:small", "openai:backup"),
+        ("openai:small",),
+    ]
+
+
 WRONG = {
     '[[place]]\nspeak = "loud"': (
         "line 2, place 1, speak: write 'mention', 'thread', 'all' or 'never'"

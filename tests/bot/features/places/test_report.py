@@ -11,9 +11,10 @@ import pytest
 
 from bot.checks import CheckResult, Examined
 from bot.clock import Days
-from bot.errors import SettingsError
+from bot.errors import ModelError, SettingsError
 from bot.features.places.report import Field, Seen, examine, explain, rows, seen
 from bot.features.places.seen import SeenPlaces, Use
+from bot.providers.scripted import Scripted
 from bot.settings import Settings, load
 from bot.store import Store
 from tests.fakes.tools import Echo, Launch, tool_map
@@ -30,12 +31,20 @@ persona_file = "shop.md"
 risk = { launch = "low", gone = "high" }
 speak = "never"
 tools = "launch, echo"
-
-[[place]]
-conversation = "slack:T9:*"
-person = "U1"
-tokens = 3
 """
+
+
+class Unsound(Scripted):
+    """A model whose check may fail."""
+
+    def __init__(self, failure: ModelError | None) -> None:
+        super().__init__([])
+        self._failure = failure
+
+    async def check(self) -> str:
+        if self._failure:
+            raise self._failure
+        return "works"
 
 
 @pytest.fixture
@@ -64,7 +73,8 @@ async def test_each_field_is_explained_by_its_line(store: Store, settings: Setti
         Field("risk", "launch low, gone high", "places.toml:9"),
         Field(
             "speak",
-            "never (nothing is answered there, and no command is run)",
+            "never (nothing is answered there, and no command is run; reminders set before still "
+            "come)",
             "places.toml:10",
         ),
         Field("dollars", "0.25 (the model has no price here: it counts as 0)", "places.toml:4"),
@@ -86,43 +96,72 @@ async def test_places_are_listed_with_what_they_used(store: Store, settings: Set
     ]
 
 
+DOUBTFUL = """[[place]]
+model = "openai:keyless"
+fallbacks = ["openai:gone", "openai:there"]
+
+[[place]]
+conversation = "slack:T1:C1"
+reviewers = "openai:gone"
+tools = "launch, ech?, files_*, files_read, vanished"
+risk = { launch = "low", echo = "low", files_write = "low", lost = "high" }
+
+[[place]]
+platform = ["slack", "line"]
+account = "shop"
+conversation = "slack:T9:*"
+person = "U1"
+model = "openai:usual"
+"""
+
+
 async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Settings) -> None:
-    """Models that cannot be opened, tools without a question, patterns without a place."""
+    """Models that are missing, tools that are, tools without a question, patterns without a
+    place."""
+    asked = []
 
     @asynccontextmanager
-    async def open_model(name: str) -> AsyncIterator[None]:
-        raise SettingsError("OPENAI_API_KEY", f"{name} needs it")
-        yield
+    async def open_model(name: str) -> AsyncIterator[Scripted]:
+        asked.append(name)
+        if name == "openai:keyless":
+            raise SettingsError("OPENAI_API_KEY", f"{name} needs it")
+        is_gone = ModelError("unavailable", "there is no such model; check its name")
+        yield Unsound(is_gone if name == "openai:gone" else None)
 
     SeenPlaces(store).note_later("slack:T1:C1", 1)
     await until_true(partial(_have_come, store, 1))
-    examined = Examined(store, tool_map(Launch(), Echo()), open_model)
-    assert await examine(settings, examined) == [
-        CheckResult(
-            "failure",
-            "places",
-            "places.toml:1: openai:small: OPENAI_API_KEY",
-            "openai:small needs it",
-        ),
-        CheckResult(
-            "warning",
-            "places",
-            "places.toml:6: launch acts, and nobody is asked",
-            "remove it there, or write high",
-        ),
-        CheckResult(
-            "warning",
-            "places",
-            "places.toml:6: gone is no tool on offer",
-            "remove it there, or write high",
-        ),
-        CheckResult(
-            "warning",
-            "places",
-            "places.toml:13: slack:T9:* matches no place of the last 30 days",
-            "see kaiwa places",
-        ),
+    assert settings.places is not None
+    settings.places.write_text(DOUBTFUL, "utf-8")
+    examined = Examined(store, tool_map(Launch(), Echo()), open_model, ("files_",))
+    found = await examine(settings.model_copy(update={"model": "openai:usual"}), examined)
+    needs_key, gone, *warnings = found
+    assert needs_key == CheckResult(
+        "failure",
+        "places",
+        "places.toml:2: openai:keyless: OPENAI_API_KEY",
+        "openai:keyless needs it",
+    )
+    assert gone == CheckResult(
+        "failure",
+        "places",
+        "places.toml:3: openai:gone: cannot be used",
+        "there is no such model; check its name",
+    )
+    assert sorted(asked) == ["openai:gone", "openai:keyless", "openai:there"]
+    unasked, nowhere = "acts, and nobody is asked", "matches no place of the last 30 days"
+    assert [one.detail.removeprefix("places.toml:") for one in warnings] == [
+        "8: vanished is no tool",
+        "9: lost is no tool",
+        f"9: launch {unasked}",
+        f"9: files_write {unasked}",
+        f'12: platform "line" {nowhere}',
+        f'13: account "shop" {nowhere}',
+        f'14: conversation "slack:T9:*" {nowhere}',
     ]
+    assert {one.result for one in warnings} == {"warning"}
+    assert all(one.fix for one in warnings)
+    settings.places.write_text("[[place]\n", "utf-8")
+    assert await examine(settings, examined) == []
 
 
 async def test_without_a_file_the_command_says_what_to_set(store: Store) -> None:

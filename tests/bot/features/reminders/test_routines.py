@@ -3,10 +3,12 @@ it."""
 
 from __future__ import annotations
 
-from bot.channels import InboundEvent
+from bot.channels import InboundEvent, PlaceSettings
 from bot.features.reminders.clock import ReminderClock
 from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder
 from bot.features.reminders.store import StoredReminders
+from bot.pipeline.feature import Feature
+from bot.pipeline.services import Services
 from bot.pipeline.turn import MAX_STARTS
 from bot.providers.scripted import Step
 from bot.store import Store
@@ -155,3 +157,23 @@ async def test_a_routine_ends_when_its_author_leaves_the_group(store: Store) -> 
     assert stage.harness.box.texts == ["Set.", "Hello."]
     assert await stage.stored() == []
     assert await StoredReminders(store).due(10) == []
+
+
+class Silent(Feature):
+    """A place in which nothing is answered."""
+
+    def __init__(self, services: Services) -> None:
+        """Needs none."""
+
+    def settings_of(self, conversation: str, person: str) -> PlaceSettings:
+        return PlaceSettings(speak="never")
+
+
+async def test_what_was_set_before_comes_where_nothing_is_answered(store: Store) -> None:
+    """``speak = "never"`` is about messages: what somebody has asked for is not lost."""
+    harness = Harness(store, [Step("A joke.")], also=[Silent])
+    assert not await harness.intake(HERE, InboundEvent(Message("m1", "user", (Text("hi"),), 1)))
+    await ring(harness)
+    await ring(harness, "Drink water", routine=False, number=2)
+    await harness.runner.process(HERE)
+    assert harness.box.texts == ["⏰ Drink water", "A joke."]

@@ -10,6 +10,7 @@ import pytest
 from msgspec import convert, json
 from pydantic import SecretStr
 
+from bot.agent.loop import digest_of_persona
 from bot.errors import RequestRefused
 from bot.evals.questions import Question
 from bot.features.traces.store import Traces, day_of, traced_key, words_key
@@ -51,7 +52,8 @@ async def step_of(client: httpx.AsyncClient, turn: str, kind: str) -> str:
 
 
 async def test_turns_are_found_by_every_filter(store: Store) -> None:
-    """By conversation and place, their ids or digests, tool, failure, rating, cost and time."""
+    """By conversation and place, their ids or digests, tool, persona, failure, rating, cost and
+    time."""
     harness = await flown(store)
     async with client_of(harness) as client:
         asked, launched = await turns_of(client)
@@ -65,6 +67,8 @@ async def test_turns_are_found_by_every_filter(store: Store) -> None:
             "digest": await turns_of(client, where=asked["conversation"]),
             "nowhere": await turns_of(client, where="mailbox:nowhere"),
             "channel": await turns_of(client, channel="line"),
+            "persona": await turns_of(client, persona=digest_of_persona("SYSTEM")),
+            "other": await turns_of(client, persona="00000000"),
             "dear": await turns_of(client, usd="1"),
             "early": await turns_of(client, until=str(launched["at"])),
             "late": await turns_of(client, since=str(asked["at"])),
@@ -79,6 +83,8 @@ async def test_turns_are_found_by_every_filter(store: Store) -> None:
         "digest": both,
         "nowhere": [],
         "channel": [],
+        "persona": both,
+        "other": [],
         "dear": [],
         "early": [],
         "late": [asked["id"]],
@@ -110,6 +116,7 @@ async def test_turns_under_way_are_counted(store: Store) -> None:
         "since=-5",
         "since=99999999999999999",
         "tool=" + "x" * 65,
+        "persona=" + "x" * 9,
         "where=" + "x" * 301,
         "unknown=1",
     ],
