@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import Page, expect
 
 from bot.channels import Button, InboundEvent
@@ -119,3 +120,31 @@ async def test_an_answer_is_rated(site: Site, page: Page) -> None:
     await good.click()
     await expect(page.locator("#notice")).not_to_have_text("")
     await expect(bad).to_have_attribute("aria-pressed", "true")
+
+
+async def test_what_was_rated_is_shown_after_a_reload(site: Site, page: Page) -> None:
+    """Below its own answer; others can still be rated. A conversation that is deleted is forgotten."""
+    for number in "12":
+        turn = await ask(site, page, f"Tell me {number}")
+        turn.commit(number)
+        thumbs = [replace(thumb, value=f"{number}:turn:m") for thumb in (GOOD, BAD)]
+        await turn.tells(number, "", *thumbs)
+    await expect(page.locator(".actions .bad")).to_have_count(2)
+    good, bad = (page.get_by_role("button", name=one.label) for one in (GOOD, BAD))
+    await bad.last.click()
+    await page.reload()
+    assert (await site.arrival()).target == "2:turn:m"
+    await expect(bad.last).to_have_attribute("aria-pressed", "true")
+    await expect(page.locator(".actions [aria-pressed=false]")).to_have_count(3)
+    await good.first.click()
+    arrival = await site.arrival()
+    assert (arrival.action, arrival.target) == (GOOD.action, "1:turn:m")
+    await page.reload()
+    await expect(good.first).to_have_attribute("aria-pressed", "true")
+    await expect(bad.last).to_have_attribute("aria-pressed", "true")
+    await press(page, "Conversations")
+    await press(page, "Delete “Tell me 1”")
+    await press(page, "Delete")
+    await site.arrival()
+    await expect(page.get_by_text("Nothing found.")).to_be_visible()
+    assert await page.evaluate("localStorage.getItem('kaiwa.ratings')") == "[]"

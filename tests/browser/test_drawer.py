@@ -10,9 +10,10 @@ from playwright.async_api import Page, expect
 
 from tests.browser.test_looks import PHONE
 from tests.browser.visit import ask, expect_text, expect_thread, press
-from tests.fakes.site import Site
+from tests.fakes.site import Site, Turn
 
 TITLES = "#listed .open span"
+SMALL = PHONE | {"viewport": {"width": 375, "height": 700}}
 
 
 async def talk(site: Site, page: Page, *first: str) -> None:
@@ -66,7 +67,7 @@ async def test_one_is_found_by_words_of_its_messages(site: Site, page: Page) -> 
 
 
 async def test_one_is_renamed_by_keyboard(site: Site, page: Page) -> None:
-    """Escape keeps the title; the new one stays when more is said."""
+    """Escape keeps the title; the new one stays when more is said. The focus comes back to the button."""
     await talk(site, page, "A trip to Kyoto")
     await page.locator("#conversations").press("Enter")
     rename = page.get_by_role("button", name="Rename “A trip to Kyoto”")
@@ -75,11 +76,13 @@ async def test_one_is_renamed_by_keyboard(site: Site, page: Page) -> None:
     await title.fill("Never mind")
     await title.press("Escape")
     await expect_text(page, TITLES, ["A trip to Kyoto"])
-    await rename.press("Enter")
+    await expect(rename).to_be_focused()
+    await page.keyboard.press("Enter")
     await expect(title).to_be_focused()
     await title.fill("Autumn")
     await title.press("Enter")
     await expect_text(page, TITLES, ["Autumn"])
+    await expect(page.get_by_role("button", name="Rename “Autumn”")).to_be_focused()
     await page.keyboard.press("Escape")
     await expect(page.locator("#conversations")).to_be_focused()
     await (await ask(site, page, "And back?")).answers("Yes.")
@@ -104,6 +107,117 @@ async def test_a_deleted_one_is_deleted_on_the_server(site: Site, page: Page) ->
     await expect_text(page, TITLES, ["A trip to Kyoto"])
     await press(page, "Close")
     await expect(page.locator("#welcome")).to_be_visible()
+
+
+async def test_one_is_deleted_by_keyboard(site: Site, page: Page) -> None:
+    """Whoever holds Enter down deletes nothing; Escape leaves the question, then the drawer."""
+    await talk(site, page, "A trip to Kyoto", "Dinner for six")
+    await page.locator("#conversations").press("Enter")
+    drawer, delete = page.locator("#drawer"), page.get_by_role("button", name="Delete “Dinner")
+    trip = page.get_by_role("button", name="A trip to Kyoto").first
+    order = [
+        page.get_by_role("button", name="Close"),
+        page.get_by_role("searchbox"),
+        page.get_by_role("button", name="Dinner for six").first,
+        page.get_by_role("button", name="Rename “Dinner"),
+        delete,
+        trip,
+    ]
+    for place in order:
+        await expect(place).to_be_focused()
+        await page.keyboard.press("Tab")
+    await delete.press("Enter")
+    await page.keyboard.press("Enter")
+    await expect(delete).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Keep")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(delete).to_be_focused()
+    await expect(drawer).to_be_visible()
+    assert site.waiting == 0
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Shift+Tab")
+    await page.keyboard.press("Enter")
+    assert (await site.arrival()).message.text == "/reset"
+    await expect_text(page, TITLES, ["A trip to Kyoto"])
+    await expect(trip).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(drawer).to_be_hidden()
+    await expect(page.locator("#conversations")).to_be_focused()
+
+
+@pytest.mark.parametrize("profile", [SMALL])
+async def test_on_a_phone_they_are_renamed_and_deleted(site: Site, page: Page) -> None:
+    """By touch alone: no keyboard of glass comes up but for the title; what lies between buttons
+    closes nothing."""
+    await talk(site, page, "A trip to Kyoto", "Dinner for six")
+    await page.locator("#conversations").tap()
+    drawer, title = page.locator("#drawer"), page.get_by_role("textbox", name="Title")
+    await page.get_by_role("button", name="Rename “A trip to Kyoto”").tap()
+    await expect(title).to_be_focused()
+    await title.fill("Autumn")
+    await page.get_by_role("button", name="Save").tap()
+    await expect_text(page, TITLES, ["Dinner for six", "Autumn"])
+    await expect(page.locator("input:focus, textarea:focus")).to_have_count(0)
+    delete = page.get_by_role("button", name="Delete “Dinner for six”")
+    await delete.tap()
+    await page.get_by_role("button", name="Keep").tap()
+    await delete.tap()
+    await expect(page.get_by_text("Delete “Dinner for six” with everything")).to_be_in_viewport()
+    await page.get_by_role("button", name="Delete", exact=True).tap()
+    assert (await site.arrival()).message.text == "/reset"
+    await expect_text(page, TITLES, ["Autumn"])
+    await expect(page.locator("input:focus, textarea:focus")).to_have_count(0)
+    await page.touchscreen.tap(8, 300)
+    await expect(drawer).to_be_visible()
+    await page.touchscreen.tap(370, 300)
+    await expect(drawer).to_be_hidden()
+    await expect(page.locator("#welcome")).to_be_visible()
+
+
+async def reset(site: Site, turn: Turn) -> None:
+    """Delete a conversation, as the bot does when it is told so."""
+    assert turn.asked.text == "/reset"
+    site.history[turn.conversation].clear()
+    await turn.answers("Done.")
+
+
+@pytest.mark.parametrize("profile", [SMALL])
+async def test_on_a_phone_a_conversation_begins_anew(site: Site, page: Page) -> None:
+    """What /reset has deleted is on the page no more, nor in the drawer; a new conversation leaves the
+    old one there."""
+    await talk(site, page, "A trip to Kyoto")
+    await page.locator("#box").press_sequentially("/res")
+    await page.get_by_role("option", name="/reset").tap()
+    await page.locator("#send").tap()
+    await reset(site, await site.turn())
+    await expect_thread(page, "user: /reset", "answer: Done.")
+    await (await ask(site, page, "Dinner for six")).answers("Where?")
+    await page.get_by_role("button", name="New conversation").tap()
+    await expect(page.locator("#welcome")).to_be_visible()
+    await page.locator("#conversations").tap()
+    await expect_text(page, TITLES, ["Dinner for six"])
+
+
+async def test_by_keyboard_a_conversation_begins_anew(site: Site, page: Page) -> None:
+    """The box has the focus then. A name that somebody has given stays."""
+    await talk(site, page, "A trip to Kyoto")
+    await page.locator("#conversations").press("Enter")
+    await page.get_by_role("button", name="Rename").press("Enter")
+    await page.keyboard.type("Autumn")
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Escape")
+    box = page.locator("#box")
+    await box.press_sequentially("/res")
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Enter")
+    await reset(site, await site.turn())
+    await expect_thread(page, "user: /reset", "answer: Done.")
+    await page.locator("#new").press("Enter")
+    await expect(page.locator("#welcome")).to_be_visible()
+    await expect(box).to_be_focused()
+    await page.locator("#conversations").press("Enter")
+    await expect_text(page, TITLES, ["Autumn"])
 
 
 @pytest.mark.parametrize("profile", [PHONE, {"locale": "ja-JP", "color_scheme": "dark"}])

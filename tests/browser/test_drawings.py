@@ -83,3 +83,13 @@ async def test_code_is_coloured(page: Page, site: Site) -> None:
     await expect(first.locator(".hl-comment")).to_have_text("# <i>")
     assert await first.text_content() == code
     await expect(second.locator("span")).to_have_count(0)
+
+
+async def test_code_within_code_is_coloured_too(page: Page, site: Site) -> None:
+    """Signs that markup has escapes for are themselves."""
+    code = """<p title='&amp;'>"</p><script>let a = 1 && 2 < 3;</script>"""
+    await (await ask(site, page, "Code")).answers(f"```html\n{code}\n```")
+    shown = page.locator("pre code")
+    await expect(shown.locator(".hl-keyword")).to_have_text("let")
+    await expect(shown.locator(".hl-string").first).to_have_text("'&amp;'")
+    assert await shown.text_content() == code

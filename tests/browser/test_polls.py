@@ -38,7 +38,7 @@ async def test_a_poll_is_voted_on_where_it_stands(site: Site, page: Page) -> Non
     await turn.returns(await turn.calls("start_poll", {"question": "Where"}), {"poll": FOOD.id})
     await show(site, turn.conversation, FOOD)
     await turn.answers("Please vote.")
-    below = f"{BELOW} Close"
+    below = f"{BELOW} End the poll"
     await expect_thread(
         page,
         "user: A poll, please",
@@ -46,7 +46,7 @@ async def test_a_poll_is_voted_on_where_it_stands(site: Site, page: Page) -> Non
         f"buttons: <b>Where</b> do we eat? Sushi Curry Votes: 0. {below}",
         "answer: Please vote.",
     )
-    for name, choice in (("Curry", 2), ("Close", 0)):
+    for name, choice in (("Curry", 2), ("End the poll", 0)):
         await press(page, name)
         arrival = await site.arrival()
         assert (arrival.action, arrival.target) == (VOTE, f"{FOOD.id}:{choice}")
@@ -54,7 +54,7 @@ async def test_a_poll_is_voted_on_where_it_stands(site: Site, page: Page) -> Non
     await expect(page.get_by_role("button", name="Curry: 1")).to_be_enabled()
     await show(site, turn.conversation, replace(FOOD, counts=(0, 1), voters=1, is_closed=True))
     await expect(page.get_by_role("button", name="Curry: 1")).to_be_hidden()
-    await expect(page.get_by_role("button", name="Close")).to_be_hidden()
+    await expect(page.get_by_role("button", name="End the poll")).to_be_hidden()
 
 
 async def test_an_open_poll_is_there_after_a_reload(site: Site, page: Page) -> None:
@@ -117,7 +117,7 @@ async def test_what_ends_a_poll_is_smaller_than_its_options(site: Site, page: Pa
     site.cards = [FOOD.card(texts())]
     await page.reload()
     option = await page.get_by_role("button", name="Sushi").bounding_box()
-    ends = await page.get_by_role("button", name="Close").bounding_box()
+    ends = await page.get_by_role("button", name="End the poll").bounding_box()
     assert option is not None
     assert ends is not None
     assert ends["width"] < option["width"] / 2

@@ -81,7 +81,7 @@ async def test_buttons_files_and_the_history_outlive_their_processes(
         gemini.call("start_poll", FOOD)
         gemini.say("Please vote.")
         assert await post_slack(running, slack, "a poll, please", POLL) == 200
-        await until(lambda: "[Sushi] [Curry] [Close]" in "".join(slack.shown), 20)
+        await until(lambda: "[Sushi] [Curry] [End the poll]" in "".join(slack.shown), 20)
         (poll,) = with_actions(slack)
         vote = as_interaction(press(poll, "poll.vote#2"))
         assert [await post_to_slack(running, vote) for _ in range(2)] == [200, 200]

@@ -319,14 +319,16 @@ def _cards_side_by_side(cards: Sequence[Card]) -> JSON:
 
 
 def _with_buttons(card: ButtonCard) -> JSON:
-    """A card. A button that is labelled like a row has the row's number, as it may be cut."""
+    """A card. A button that is labelled like a row has the row's number, as it may be cut; one that
+    closes it is words without a ground."""
     numbers = {label: f"{number} {label}" for number, (label, _) in enumerate(card.rows, 1)}
-    actions: list[JSON] = []
-    for button in card.buttons:
-        label = shortened(numbers.get(button.label, button.label), LABEL)
-        actions.append(action_of(label, "", data_of(button.action, button.value)))
+    buttons: list[JSON] = []
+    for one in card.buttons:
+        label = shortened(numbers.get(one.label, one.label), LABEL)
+        action = action_of(label, "", data_of(one.action, one.value))
+        buttons.append(BUTTON | ({"style": "link"} if one.closes else {}) | {"action": action})
     lines = [row_text((label and numbers[label], value)) for label, value in card.rows]
-    bubble = _bubble(card.title, card.note, "\n".join(lines), actions)
+    bubble = _bubble(card.title, card.note, "\n".join(lines), buttons)
     return _flex_message(card.title, [bubble])
 
 
@@ -408,7 +410,7 @@ def _bubble(
     title: str = "",
     note: str = "",
     lines: str = "",
-    actions: Sequence[JSON] = (),
+    buttons: Sequence[JSON] = (),
     rows: Sequence[Sequence[str]] = (),
 ) -> JSON:
     """A card, by LINE's name: a title, rows, lines, a small sentence and buttons, which stay in the
@@ -432,8 +434,7 @@ def _bubble(
     if note:
         parts.append(_text(note, size="xs"))
     made: JSON = {"type": "bubble", "body": _box("vertical", "md", parts)}
-    if actions:
-        buttons = [BUTTON | {"action": action} for action in actions]
+    if buttons:
         made["footer"] = _box("vertical", "sm", buttons)
     return made
 

@@ -172,12 +172,13 @@ def button_row(buttons: Sequence[Button], conversation: str, *, decides: bool = 
     """Buttons in a row. The block's id is the conversation's, and a press brings it back.
 
     Slack wants different actions in a message, so each has a number; those of a card that waits for
-    a decision have none, so that a second press is the same decision.
+    a decision have none, so that a second press is the same decision, and its no is red. What ends
+    a poll is not: it would stand out from the options.
     """
     elements: list[Block] = []
     for number, one in enumerate(buttons, 1):
         action_id = one.action if decides else f"{one.action}#{number}"
-        style = "danger" if one.closes else STYLES.get(one.style, "")
+        style = "danger" if one.closes and decides else STYLES.get(one.style, "")
         elements.append(button(one.label[:LABEL], action_id, one.value, style))
     return {"type": "actions", "elements": elements, "block_id": conversation}
 

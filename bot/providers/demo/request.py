@@ -16,6 +16,7 @@ from bot.transcript import Message, ToolResult
 # The rules read so many characters of a message.
 READ_AT_MOST = 500
 MOST_OPTIONS = 10
+MOST_ITEMS = 20
 LONGEST_PLACE = 60
 EXAMPLES = {"en": ["Tokyo", "New York", "Paris"], "ja": ["東京", "大阪", "札幌"]}
 
@@ -66,6 +67,15 @@ POLL = _words(
     r"(?P<question>[^?。\n,、]+[?。\n,、])(?P<options>.+)"
 )
 BETWEEN_OPTIONS = _words(r"[,、/・\n]|\bor\b|それとも|または")
+LIST = _words(
+    r"^\W*(?:please )?(?:put|add) (?P<items>.{1,200}?) (?:on|to|onto) (?:the|my|our) "
+    r"(?P<list>\S.{0,49}?) list\b"
+)
+LIST_JA = _words(
+    r"(?P<list>[^\s、。]{1,50})リストに[、 ]?(?P<items>.{1,200}?)を(?:追加|入れ|加え|書)"
+)
+# Kana alone may be one word, as とうふ is.
+BETWEEN_ITEMS = _words(r"[,、\n]|\band\b|(?<=[一-鿿ァ-ヶー])と|と(?=[一-鿿ァ-ヶ])")
 TOPICS = {
     "weather": _words(
         r"\b(?:weather|forecast|temperature|umbrella|rain(?:y|ing)?|snow(?:y|ing)?|sunny)\b|"
@@ -136,8 +146,25 @@ def _poll(match: re.Match[str]) -> Wish:
     return Wish("poll", question, ("start_poll", {"question": question, "options": named}))
 
 
+def _list(match: re.Match[str]) -> Wish:
+    items = dict.fromkeys(item.strip(' .!。「」"') for item in BETWEEN_ITEMS.split(match["items"]))
+    items.pop("", None)
+    named = {"list": match["list"], "items": list(items)[:MOST_ITEMS]}
+    return Wish("list", match["items"] if items else "", ("add_to_list", named))
+
+
 def _sum(match: re.Match[str]) -> Wish:
     return Wish("sum", match[0], ("calculate", {"expression": match[0]}))
+
+
+# What these find is the only wish of a message.
+ONLY = (
+    (REMINDER, _reminder),
+    (REMINDER_JA, _reminder),
+    (POLL, _poll),
+    (LIST, _list),
+    (LIST_JA, _list),
+)
 
 
 def wishes_of(text: str, before: Wish | None, language: str) -> list[Wish]:
@@ -145,8 +172,7 @@ def wishes_of(text: str, before: Wish | None, language: str) -> list[Wish]:
     place. Whoever names no place gets examples in ``language``."""
     plain = unicodedata.normalize("NFKC", text[:READ_AT_MOST])[:READ_AT_MOST].replace("’", "'")
     plain = ADDRESS.sub(";", MENTION.sub(" ", plain))
-    # What these find is the only wish of a message.
-    for words, make in ((REMINDER, _reminder), (REMINDER_JA, _reminder), (POLL, _poll)):
+    for words, make in ONLY:
         if (match := words.search(plain)) and (wish := make(match)).subject:
             return [wish]
     in_signs = plain

@@ -10,7 +10,14 @@ from bot.transcript import Media, ToolResult, encode
 
 # A result without a wish is shown with so many characters.
 SHOWN = 300
-TOOLS = ("get_weather", "get_current_time", "calculate", "set_reminder", "start_poll")
+TOOLS = (
+    "get_weather",
+    "get_current_time",
+    "calculate",
+    "set_reminder",
+    "add_to_list",
+    "start_poll",
+)
 
 # A sentence of the catalogue's table ``demo`` in the user's language, by its key and values.
 Say = Callable[..., str]

@@ -8,6 +8,7 @@ import { Conversation, STORED, randomId } from "./conversation.js";
 import { Drawer } from "./drawer.js";
 import { Letters } from "./letters.js";
 import { pressIn } from "./buttons.js";
+import { forgetRatings } from "./ratings.js";
 import { Recorder } from "./recorder.js";
 import { Server, fetchJSON } from "./server.js";
 import { Stream } from "./stream.js";
@@ -158,6 +159,7 @@ class Page {
   removed(id) {
     localStorage.removeItem(STORED + id);
     this.ticks.forget(id);
+    forgetRatings(id);
     if (id === this.conversation.id) this.enter(randomId()); // nothing leads back to it
   }
 
@@ -311,12 +313,12 @@ class Page {
 
   async rate({ action, value }) {
     const { conversation } = this;
-    const before = conversation.ratings.get(value);
-    conversation.ratings.set(value, action);
+    const before = conversation.rate(value, action);
     this.render();
     const problem = await this.server.press(conversation.id, { action, value });
     if (!problem) return;
-    conversation.ratings.set(value, before);
+    await new Promise(requestAnimationFrame); // none comes where the page is left, which breaks requests off
+    conversation.rate(value, before);
     this.notify("send", problem);
     this.render();
   }

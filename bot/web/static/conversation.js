@@ -1,6 +1,8 @@
 // What is known of a conversation: the server's history, the turns seen live, and the words sent but not yet answered.
 // The history is the truth; everything else gives way to it.
 
+import { kept } from "./kept.js";
+import { keepRatings, ratingsOf } from "./ratings.js";
 import { addCall, addWords, breakOff, dropWords, finishCall, withoutTail } from "./turn.js";
 
 export const STORED = "kaiwa.sent.";
@@ -12,12 +14,11 @@ export class Conversation {
     this.id = id;
     this.history = [];
     this.turns = []; // { id, users: [ids], segments: [{text} | {call}], gap, over, reply }
-    this.endings = new Map(); // last user id of a turn → how it ended, as far as the history does not say
+    this.endings = new Map(ratingsOf(id)); // last user id of a turn → how it ended, as far as the history does not say
     this.durations = new Map(); // tool call id → ms
     // { id, text, files, at, accepted, dismissed, answered }; what was answered is in the history, or nowhere
     this.sent = readSent(id).filter((message) => !message.answered);
     this.taken = new Set(); // ids of messages that others replace: neither they nor their answers are shown
-    this.ratings = new Map(); // value of a rating's buttons → the action that was pressed
     this.cards = new Map(); // key → { key, title, rows, note, buttons, until, call_id }; of one that waits { pressed, over, outcome } too
   }
 
@@ -134,6 +135,16 @@ export class Conversation {
     if (this.question?.key === key) this.question.pressed = pressed;
   }
 
+  /** Press the thumb with this value and action, or none of them; the action of the one that was pressed before. */
+  rate(value, action) {
+    const [said, ending] = [...this.endings].find(([, { ratings }]) => ratings?.[0]?.value === value) ?? [];
+    if (!ending) return undefined;
+    const before = ending.rated;
+    ending.rated = action;
+    keepRatings(this.id, said, ending);
+    return before;
+  }
+
   /** What the newest turn is doing: idle, asked (it waits for a decision), thinking, tool or writing. */
   get activity() {
     if (this.question) return this.question.pressed ? "thinking" : "asked";
@@ -175,7 +186,6 @@ export class Conversation {
     for (const item of items.slice(0, -1)) delete item.buttons; // nobody answers an earlier question
     const last = items.findLast((item) => item.kind !== "buttons");
     if (last?.whole && this.activity === "idle") last.again = true;
-    for (const item of items) item.rated = this.ratings.get(item.ratings?.[0]?.value);
     const { question } = this;
     if (question && !shown.has(question)) items.push({ kind: "question", card: question }); // the turn was not seen, as after a reload
     return keyed(items);
@@ -221,6 +231,7 @@ export class Conversation {
     const { files = [], cards = [], buttons = [], ratings = [] } = beside;
     const ending = { text, failed: Boolean(failed), note: note ?? "", files, cards, buttons, ratings };
     if (users.length) this.endings.set(users.at(-1), ending);
+    if (users.length && ratings.length) keepRatings(this.id, users.at(-1), ending);
     if (turn) Object.assign(turn, { over: true, reply: ending });
     else if (users.length) this.turns.push({ id, users, segments: [], gap: true, over: true, reply: ending });
   }
@@ -238,15 +249,14 @@ export class Conversation {
         return;
       }
       if (entry.role === "scheduled") {
-        [ending, isTaken] = [undefined, false];
+        [ending, isTaken] = [this.endings.get(entry.id), false];
         return;
       }
       if (isTaken) return;
       const last = this.history[index + 1]?.role !== "model";
-      const text = last && ending ? ending.text : entry.text;
-      const { files, cards, buttons } = entry;
-      const beside = { files, cards, buttons, ...(last && ending ? endingOf(ending) : {}) };
-      if (text) items.push({ kind: "answer", text, whole: true, ...beside });
+      const { text, files, cards, buttons } = entry;
+      const answer = { text, files, cards, buttons, ...(last ? ending : {}) };
+      if (answer.text) items.push({ kind: "answer", whole: true, ...answer });
       for (const call of entry.calls) items.push(...this.callItems({ ...call, ms: this.durations.get(call.id) }));
     });
     return items;
@@ -257,7 +267,7 @@ export class Conversation {
     const items = users.map((message) => ({ kind: "user", ...message }));
     const segments = turn.over ? withoutTail(turn.segments) : turn.segments;
     for (const { call, text } of segments) items.push(...(call ? this.callItems(call) : [{ kind: "answer", text }]));
-    if (turn.over) items.push({ kind: "answer", text: turn.reply.text, whole: true, ...endingOf(turn.reply) });
+    if (turn.over) items.push({ kind: "answer", whole: true, ...turn.reply });
     return items;
   }
 
@@ -289,15 +299,8 @@ export function randomId() {
 }
 
 function readSent(id) {
-  try {
-    const stored = JSON.parse(localStorage.getItem(STORED + id) ?? "[]");
-    return stored.filter((message) => Date.now() - message.at < KEEP_MS);
-  } catch {
-    return [];
-  }
+  return kept(STORED + id).filter((message) => Date.now() - message.at < KEEP_MS);
 }
-
-const endingOf = ({ failed, note, files, cards, buttons, ratings }) => ({ failed, note, files, cards, buttons, ratings });
 
 /** Cards of answers that have buttons by now stand, as they are, below the last answer that shows them. */
 function withLists(items, cards) {

@@ -2,11 +2,13 @@
 
 import { Finder, folded } from "./finder.js";
 import { PENCIL, icon } from "./icon.js";
+import { forget, keep, keepAll, kept } from "./kept.js";
 import { unturned } from "./turning.js";
 
-const LISTED = "kaiwa.conversations"; // [{ id, title, at }], the newest first
+const LISTED = "kaiwa.conversations"; // [{ id, title, at, named }]; a person has `named` it
 const MOST = 200;
 const TITLE_CAP = 80; // characters
+const COMMAND = /^[/／]\S*$/;
 const BIN = "M2.5 4.5h11M6 4.5v-2h4v2M4 4.5l.6 9h6.8l.6-9M6.8 7v4M9.2 7v4";
 
 export class Drawer {
@@ -22,8 +24,10 @@ export class Drawer {
     this.finder = new Finder(handlers.read);
     this.changing = null; // { id, how }: the one that is being renamed or deleted
     conversations.addEventListener("click", () => this.show());
+    this.closer = close_drawer;
     close_drawer.addEventListener("click", () => drawer.close());
-    drawer.addEventListener("click", (event) => event.target === drawer && drawer.close()); // beside it
+    drawer.addEventListener("click", ({ target, clientX }) => target === drawer && clientX > drawer.offsetWidth && drawer.close());
+    listed.addEventListener("keydown", (event) => this.key(event));
     drawer.addEventListener("close", () => this.finder.begin());
     find.addEventListener("input", () => this.search());
   }
@@ -36,17 +40,18 @@ export class Drawer {
     this.dialog.showModal();
   }
 
-  /** List the conversation that is shown, by its first words. */
+  /** List the conversation that is shown, by its first words. Where it begins with a command, such as the one that has deleted
+      what was said before, words that follow name it. */
   note(id, items) {
     this.current = id;
     const said = items.filter((item) => item.kind === "user");
     if (!said.length) return;
+    const known = listed().find((entry) => entry.id === id);
+    const isTitled = known && (known.named || !COMMAND.test(said[0].text));
+    const title = isTitled ? known.title : firstWords(said.find(({ text }) => !COMMAND.test(text)) ?? said[0]);
     const at = said.at(-1).at;
-    const entries = stored();
-    const known = entries.find((entry) => entry.id === id);
-    if (known && known.at >= at) return;
-    const title = known?.title ?? firstWords(said[0]);
-    store([{ id, title, at }, ...entries.filter((entry) => entry.id !== id)]);
+    if (known?.at >= at && known.title === title) return;
+    keep(LISTED, { ...known, id, title, at }, ["id"], MOST);
   }
 
   get wanted() {
@@ -55,20 +60,20 @@ export class Drawer {
 
   fill() {
     const { wanted } = this;
-    const found = stored().filter(({ id, title }) => folded(title).includes(wanted) || this.finder.excerpt(id, wanted));
+    const found = listed().filter(({ id, title }) => folded(title).includes(wanted) || this.finder.excerpt(id, wanted));
     this.list.replaceChildren(...found.map((entry) => this.item(entry)));
     this.none.hidden = found.length > 0;
   }
 
   search() {
     this.fill();
-    const ids = stored().map(({ id }) => id);
+    const ids = listed().map(({ id }) => id);
     this.finder.find(this.wanted, ids, (id) => this.add(id, ids));
   }
 
   /** One more is found: it stands where it stands among all. */
   add(id, ids) {
-    const entry = stored().find((one) => one.id === id);
+    const entry = listed().find((one) => one.id === id);
     const items = [...this.list.children];
     const same = items.find((item) => item.dataset.id === id);
     if (!entry || same?.contains(document.activeElement)) return;
@@ -105,6 +110,7 @@ export class Drawer {
 
   changer({ id, title }, how, path) {
     const button = this.button("", () => this.change({ id, how }));
+    button.className = how;
     button.append(icon(path));
     const label = how === "rename" ? "rename_conversation" : "delete_conversation";
     button.ariaLabel = button.title = this.words.say(label, { title });
@@ -123,20 +129,19 @@ export class Drawer {
       event.preventDefault();
       this.rename(id, input.value);
     });
-    input.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || event.isComposing) return;
-      event.preventDefault(); // the drawer stays open
-      this.change(null);
-    });
     return form;
   }
 
   question({ id, title }) {
     const asked = document.createElement("p");
+    asked.id = "asked_to_delete";
     asked.textContent = this.words.say("delete_question", { title });
     const remove = this.button(this.words.say("delete"), () => this.remove(id));
     remove.className = "danger";
-    return [asked, remove, this.button(this.words.say("keep"), () => this.change(null))];
+    const leave = this.button(this.words.say("keep"), () => this.change(null));
+    leave.className = "leave";
+    leave.setAttribute("aria-describedby", asked.id);
+    return [asked, remove, leave];
   }
 
   button(text, press) {
@@ -147,18 +152,33 @@ export class Drawer {
     return button;
   }
 
+  /** Escape leaves what is being changed, and the drawer open. */
+  key(event) {
+    if (event.key !== "Escape" || event.isComposing || !this.changing) return;
+    event.preventDefault();
+    this.change(null);
+  }
+
+  /** Begin to rename or delete one, or leave that (null): the focus goes back to where it came from, or to what is there now. */
   change(changing) {
+    const left = this.changing;
+    const at = [...this.list.children].findIndex((item) => item.dataset.id === left?.id);
     this.changing = changing;
     this.notice.textContent = "";
     this.fill();
-    const place = changing ? this.list.querySelector("form input, .danger") : this.find;
-    place?.focus();
+    const items = [...this.list.children];
+    const same = items.find((item) => item.dataset.id === (changing ?? left)?.id);
+    const back = () => same?.querySelector(`.${left.how}`) ?? items[Math.min(at, items.length - 1)]?.querySelector(".open");
+    // Whoever holds the key down that asks does not delete.
+    const place = changing ? same?.querySelector("form input, .leave") : back();
+    (place ?? this.closer).focus();
     place?.select?.();
   }
 
   rename(id, title) {
     const wanted = oneLine(title);
-    if (wanted) store(stored().map((entry) => (entry.id === id ? { ...entry, title: wanted } : entry)));
+    const renamed = (entry) => (entry.id === id ? { ...entry, title: wanted, named: true } : entry);
+    if (wanted) keepAll(LISTED, listed().map(renamed));
     this.change(null);
   }
 
@@ -168,23 +188,15 @@ export class Drawer {
       this.notice.textContent = problem;
       return;
     }
-    store(stored().filter((entry) => entry.id !== id));
+    forget(LISTED, id);
     this.handlers.removed(id);
-    this.change(null);
+    if (this.changing?.id === id) this.change(null);
+    else this.fill();
   }
 }
 
-function stored() {
-  try {
-    const entries = JSON.parse(localStorage.getItem(LISTED) ?? "[]");
-    return entries.filter(({ id, title }) => id && typeof title === "string");
-  } catch {
-    return [];
-  }
-}
-
-function store(entries) {
-  localStorage.setItem(LISTED, JSON.stringify(entries.slice(0, MOST)));
+function listed() {
+  return kept(LISTED).filter(({ id, title }) => id && typeof title === "string");
 }
 
 function firstWords({ text, files = [] }) {

@@ -1,6 +1,10 @@
-// Code in colours: highlight.js reads it, and its tokens become elements; nothing parses HTML.
+// Code in colours: highlight.js reads it, and the spans that it writes become elements; no browser parses them as HTML.
 
 const MOST = 20_000; // characters
+const PIECE = /<span class="(?:hl-)?([\w-]+)[^"]*">|<\/span>|[^<]+/g;
+const SIGN = /&[^;]+;/g;
+const SIGNS = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'" };
+
 let library = null; // comes with the first code that names its language
 
 /** Colour what `code` shows, once it can be. */
@@ -9,18 +13,25 @@ export async function paint(code, language, text) {
   library ??= import("./highlight.js");
   const { default: highlighter } = await library;
   if (!highlighter.getLanguage(language)) return;
-  const { _emitter: emitter } = highlighter.highlight(text, { language, ignoreIllegals: true });
-  const painted = document.createDocumentFragment();
-  for (const child of emitter.root.children) append(painted, child);
+  highlighter.configure({ classPrefix: "hl-" });
+  const { value } = highlighter.highlight(text, { language, ignoreIllegals: true });
+  const painted = read(value);
   if (painted.textContent === text) code.replaceChildren(painted);
 }
 
-function append(parent, node) {
-  if (typeof node === "string") {
-    parent.append(node);
-    return;
+/** Spans with a class each, and text: the library writes nothing else. */
+function read(written) {
+  const root = document.createDocumentFragment();
+  let parent = root;
+  for (const [piece, name] of written.matchAll(PIECE)) {
+    if (name) {
+      parent = parent.appendChild(document.createElement("span"));
+      parent.className = `hl-${name}`;
+    } else if (piece === "</span>") {
+      parent = parent.parentNode ?? root;
+    } else {
+      parent.append(piece.replace(SIGN, (sign) => SIGNS[sign]));
+    }
   }
-  const element = parent.appendChild(document.createElement("span"));
-  if (node.scope) element.className = `hl-${node.scope.split(".")[0]}`;
-  for (const child of node.children) append(element, child);
+  return root;
 }

@@ -1,6 +1,8 @@
 // Boxes of task lists in answers: what somebody ticks is kept in this browser; the answer stays as it was written.
 
-const TICKED = "kaiwa.ticked"; // [{ id, key, index, checked }]: a conversation, an answer of it and its box, the newest first
+import { forget, keep, kept } from "./kept.js";
+
+const TICKED = "kaiwa.ticked"; // [{ id, key, index, checked }]: a conversation, an answer of it and its box
 const MOST = 500;
 
 export class Ticks {
@@ -13,7 +15,7 @@ export class Ticks {
   /** Show what is ticked in this conversation. */
   show(id) {
     this.id = id;
-    const ticks = stored().filter((tick) => tick.id === id);
+    const ticks = kept(TICKED).filter((tick) => tick.id === id);
     const answers = new Map(ticks.length ? [...this.list.children].map((item) => [item.dataset.key, item]) : []);
     for (const { key, index, checked } of ticks) {
       const box = boxesOf(answers.get(key))[index];
@@ -25,21 +27,12 @@ export class Ticks {
     const answer = box.closest("[data-key]");
     const { key } = answer.dataset;
     const tick = { id: this.id, key, index: boxesOf(answer).indexOf(box), checked: box.checked };
-    const others = stored().filter((one) => ["id", "key", "index"].some((field) => one[field] !== tick[field]));
-    localStorage.setItem(TICKED, JSON.stringify([tick, ...others].slice(0, MOST)));
+    keep(TICKED, tick, ["id", "key", "index"], MOST);
   }
 
   forget(id) {
-    localStorage.setItem(TICKED, JSON.stringify(stored().filter((tick) => tick.id !== id)));
+    forget(TICKED, id);
   }
 }
 
 const boxesOf = (answer) => [...(answer?.querySelectorAll(".task input") ?? [])];
-
-function stored() {
-  try {
-    return JSON.parse(localStorage.getItem(TICKED) ?? "[]").filter(Boolean);
-  } catch {
-    return [];
-  }
-}

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from bot.providers import AUTO, NONE, TextDelta, ToolChoice
 from bot.providers.demo.client import Demo
-from bot.texts import load
+from bot.texts import LANGUAGES, load
 from bot.transcript import Media, Message
 from tests.bot.providers.asking import Reply, ask, declared, model, results, user
 from toolset.tool import ToolDefinition
@@ -46,6 +46,7 @@ RESULTS: dict[str, dict[str, Any]] = {
     "get_current_time": NEW_YEAR,
     "calculate": {"result": "21", "is_exact": True},
     "set_reminder": REMINDER,
+    "add_to_list": {"numbers": [1, 2]},
     "start_poll": {"poll": "poll_1"},
     "offer_choices": {"shown": "below your answer"},
 }
@@ -96,6 +97,10 @@ def reminder(text: str, span: str) -> list[tuple[str, dict[str, Any]]]:
 
 def poll(question: str, *options: str) -> list[tuple[str, dict[str, Any]]]:
     return [("start_poll", {"question": question, "options": list(options)})]
+
+
+def to_list(name: str, *items: str) -> list[tuple[str, dict[str, Any]]]:
+    return [("add_to_list", {"list": name, "items": list(items)})]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +156,11 @@ def poll(question: str, *options: str) -> list[tuple[str, dict[str, Any]]]:
         ("Poll: where do we eat? Sushi, Ramen", poll("where do we eat?", "Sushi", "Ramen")),
         ("@Kaiwa poll When? Friday / Saturday / Friday", poll("When?", "Friday", "Saturday")),
         ("投票 どこで食べる？ 寿司、ラーメン", poll("どこで食べる?", "寿司", "ラーメン")),
+        ("Put milk and eggs on the shopping list", to_list("shopping", "milk", "eggs")),
+        ("please add oat milk, tea to our packing list.", to_list("packing", "oat milk", "tea")),
+        ("買い物リストに牛乳と卵を追加して", to_list("買い物", "牛乳", "卵")),
+        ("持ち物リストにとうふ、なっとうを入れて", to_list("持ち物", "とうふ", "なっとう")),
+        ("Put , on the shopping list", []),
         ("Hello", []),
         ("Write me a poem", []),
         ("", []),
@@ -161,6 +171,16 @@ async def test_what_is_asked_becomes_calls(
 ) -> None:
     """All at once, each call once; whoever names no place gets places to choose from."""
     assert (await Chat().ask(text)).calls == calls
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+async def test_it_understands_the_six_questions_that_the_page_offers_for_it(language: str) -> None:
+    """Each calls the tool that it is for."""
+    understood, starters = TEXTS.table("demo", language), TEXTS.table("starter", language)
+    offered = {name: text for name, text in starters.items() if f"can_{name}" in understood}
+    assert len(offered) == 6
+    for name, text in offered.items():
+        assert [called for called, _ in (await Chat().ask(text)).calls] == [name]
 
 
 @pytest.mark.parametrize(
@@ -198,6 +218,8 @@ async def test_a_place_alone_has_the_topic_before(
         ("どうもありがとうございます。", "どういたしまして。"),
         ("3*7", "3*7 = 21"),
         ("remind me in 2 minutes to rest", "I will remind you at 2026-11-22 12:02: rest"),
+        ("Put milk and eggs on the shopping list", "On the list now: milk and eggs"),
+        ("買い物リストに牛乳と卵を追加して", "リストに追加しました：牛乳と卵"),
         ("投票 どこで食べる？ 寿司、ラーメン", "投票をお願いします。"),
         ("3*7, what time is it?", "23:05 on Thursday, 2026-12-31 (Asia/Tokyo).\n3*7 = 21"),
     ],

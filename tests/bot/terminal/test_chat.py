@@ -51,7 +51,7 @@ POLL = CardShown(
     (
         Button("Sushi", "poll.vote", "poll_1:1"),
         Button("Curry", "poll.vote", "poll_1:2"),
-        Button("Close", "poll.vote", "poll_1:0", closes=True),
+        Button("End the poll", "poll.vote", "poll_1:0", closes=True),
     ),
 )
 COUNTED = replace(POLL, rows=(("Sushi", "0"), ("Curry", "1")))
@@ -396,7 +396,7 @@ async def test_a_number_votes_in_a_poll(harness: ChatHarness, printed: Printed) 
     assert [message.text for message in harness.sent] == ["a poll", "2"]
     votes = [vote.target for vote in harness.votes]
     assert votes == ["poll_1:2", "poll_1:0"]
-    shown = f"Lunch?\n1 Sushi\n2 Curry\n0 Close\nPress a button.\n{WORDS['press']}\n"
+    shown = f"Lunch?\n1 Sushi\n2 Curry\n0 End the poll\nPress a button.\n{WORDS['press']}\n"
     counted = shown.replace("Sushi", "Sushi: 0").replace("Curry", "Curry: 1")
     closed = "Lunch?\nSushi: 0\nCurry: 1\nThis poll is closed.\n"
     assert printed() == ("Please vote.\nTwo.\n", f"{shown}{counted}{closed}")

@@ -183,7 +183,7 @@ def test_the_library_is_as_it_was_published() -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_libraries_are_as_they_were_published(name: str) -> None:
-    """They come when they are needed, and hand over tokens or nodes: no HTML of theirs is read."""
+    """They come when they are needed; no browser reads HTML of theirs."""
     digest, licence = OTHERS[name]
     assert hashlib.sha256((STATIC / f"{name}.js").read_bytes()).hexdigest() == digest
     assert (STATIC / f"{name}.LICENSE").read_text("utf-8").startswith(licence)

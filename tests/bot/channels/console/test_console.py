@@ -186,7 +186,7 @@ async def test_a_poll_is_shown_before_the_answer(rig: Rig) -> None:
     assert isinstance(now, CardShown)
     assert (now.rows[0], now.buttons[-1].label, now.note[:9]) == (
         ("Sushi", "1"),
-        "Close",
+        "End the poll",
         "Votes: 1.",
     )
     assert then == CardShown(

@@ -108,13 +108,17 @@ async def poll(fake: SlackFake, store: Store) -> AsyncIterator[PollPipeline]:
 
 
 async def test_a_poll_stands_below_the_answer(poll: PollPipeline) -> None:
-    """In the thread, with a button for each option and one that closes it."""
+    """In the thread, with a button for each option and one that closes it, none of them in red."""
     answer, shown = poll.fake.shown
     assert answer == "Please vote."
-    assert shown == f"Where do we eat?\nSushi\nCurry\nVotes: 0. {BELOW}\n[Sushi] [Curry] [Close]"
+    assert (
+        shown
+        == f"Where do we eat?\nSushi\nCurry\nVotes: 0. {BELOW}\n[Sushi] [Curry] [End the poll]"
+    )
     posted = poll.fake.posted[-1]
     assert (posted["thread_ts"], posted["text"]) == (TS, "Where do we eat?")
     assert posted["blocks"][2]["block_id"] == f"slack:{TEAM}:{CHANNEL}:{TS}"
+    assert not any("style" in button for button in posted["blocks"][2]["elements"])
 
 
 async def test_votes_are_counted_in_the_message(poll: PollPipeline) -> None:
@@ -155,7 +159,7 @@ async def test_only_its_creator_closes_a_poll(poll: PollPipeline) -> None:
     await poll.press("poll.vote#2", user=OTHER)
     reported = [one["text"] for responses in poll.fake.responses.values() for one in responses]
     assert reported == [
-        "Only the person who started this poll can close it.",
+        "Only the person who started this poll can end it.",
         "This poll is closed.",
     ]
     assert "Curry  0\n" in poll.shown

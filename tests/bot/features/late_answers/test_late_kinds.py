@@ -117,7 +117,7 @@ async def test_a_late_poll_comes_with_its_buttons(store: Store, fake: LineFake) 
         await answer_late(here, step, question(fake))
         await here.converse(fake.press(BUTTON))
     assert fake.sent[-1].texts[0] == "Please vote."
-    assert list(fake.sent[-1].buttons) == ["1 Sushi", "2 Curry", "Close"]
+    assert list(fake.sent[-1].buttons) == ["1 Sushi", "2 Curry", "End the poll"]
 
 
 @pytest.mark.parametrize(("is_stored", "types"), [(True, ["text", "image"]), (False, ["text"])])

@@ -63,15 +63,18 @@ async def poll(store: Store, fake: LineFake) -> AsyncIterator[LinePipeline]:
 
 
 async def test_a_poll_is_a_card_below_the_answer(poll: LinePipeline, fake: LineFake) -> None:
-    """Both go by the one reply token; a press posts nothing in the person's name."""
+    """Both go by the one reply token; a press posts nothing in the person's name. What ends it
+    stands out less than its options."""
     [sent] = fake.sent
     assert (sent.call, sent.to) == ("reply", GROUP)
     assert sent.texts == ["Please vote.", f"Where do we eat?\n1 Sushi\n2 Curry\nVotes: 0. {BELOW}"]
-    assert list(sent.buttons) == ["1 Sushi", "2 Curry", "Close"]
+    assert list(sent.buttons) == ["1 Sushi", "2 Curry", "End the poll"]
     assert {frozenset(action) for action in sent.buttons.values()} == {
         frozenset({"type", "label", "data"})
     }
     assert sent.messages[1]["altText"] == "Where do we eat?"
+    styles = [button["style"] for button in sent.messages[1]["contents"]["footer"]["contents"]]
+    assert styles == ["secondary", "secondary", "link"]
 
 
 async def test_an_answer_has_one_poll(store: Store, fake: LineFake) -> None:
@@ -141,18 +144,18 @@ async def test_votes_are_not_pushed_where_answers_always_are(store: Store, fake:
     """Each push would cost a message for each member, at every press."""
     async with open_poll(store, fake, line_push="always") as poll:
         await poll.converse(fake.press("1 Sushi"))
-        await poll.converse(fake.press("Close", OTHER))
+        await poll.converse(fake.press("End the poll", OTHER))
         assert [sent.call for sent in fake.sent] == ["push", "reply", "reply"]
 
 
 async def test_only_its_creator_closes_a_poll(poll: LinePipeline, fake: LineFake) -> None:
     """The result is shown; the buttons stay in the chat, and say that it is closed."""
-    await poll.converse(fake.press("Close", OTHER))
+    await poll.converse(fake.press("End the poll", OTHER))
     await poll.converse(fake.press("1 Sushi", OTHER))
-    await poll.converse(fake.press("Close"))
+    await poll.converse(fake.press("End the poll"))
     await poll.converse(fake.press("2 Curry", OTHER))
     assert [sent.texts for sent in fake.sent[1:]] == [
-        ["Only the person who started this poll can close it."],
+        ["Only the person who started this poll can end it."],
         [f"Where do we eat?\nSushi: 1\nCurry: 0\nVotes: 1. {BELOW}"],
         ["Where do we eat?\nSushi: 1\nCurry: 0\nThis poll is closed. People who voted: 1"],
         ["This poll is closed."],
@@ -176,7 +179,7 @@ async def test_ten_long_options_in_japanese(store: Store, fake: LineFake) -> Non
         store, fake, question="どこで食べますか。", options=options, multiple=True
     ) as poll:
         buttons = list(fake.sent[0].buttons)
-        assert (len(buttons), buttons[9][:3], buttons[10]) == (11, "10 ", "締め切る")
+        assert (len(buttons), buttons[9][:3], buttons[10]) == (11, "10 ", "投票を締め切る")
         assert max(map(units, buttons)) == LABEL
         assert all(option in fake.texts[0][1] for option in options)
         await poll.converse(fake.press(buttons[9]))
