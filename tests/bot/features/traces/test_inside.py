@@ -64,7 +64,7 @@ async def test_turns_are_found_by_every_filter(store: Store) -> None:
             "place": await turns_of(client, where=HERE),
             "digest": await turns_of(client, where=asked["conversation"]),
             "nowhere": await turns_of(client, where="mailbox:nowhere"),
-            "channel": await turns_of(client, channel="line"),
+            "channel": await turns_of(client, channel=f"slack@{'shop' * 7}.T0123ABCD"),
             "dear": await turns_of(client, usd="1"),
             "early": await turns_of(client, until=str(launched["at"])),
             "late": await turns_of(client, since=str(asked["at"])),
