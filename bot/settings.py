@@ -313,12 +313,12 @@ class Settings(BaseSettings):
 
     @property
     def has_accounts(self) -> bool:
-        """Whether PLACES has accounts of LINE or Slack; what is wrong with it is said elsewhere."""
+        """Whether PLACES has accounts of LINE or Slack, as one that cannot be read may."""
         try:
             text = self.places.read_text("utf-8-sig") if self.places else ""
             return bool(tomllib.loads(text).get("account"))
         except (OSError, ValueError):
-            return False
+            return True
 
     @property
     def addresses_of_others(self) -> list[str]:

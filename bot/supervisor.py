@@ -95,7 +95,7 @@ class Supervisor:
                 pass_fds=membership[:2],
                 # Ctrl-C is for the supervisor alone.
                 process_group=0,
-                env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": folder},
+                env={**os.environ, "PROMETHEUS_MULTIPROC_DIR": folder, "KAIWA_MEMBERS": folder},
             )
         self._links[process] = link
         return process

@@ -27,41 +27,55 @@ NAME = re.compile(r"[a-z0-9-]{1,30}")
 VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{1,99}")
 FIX_OF_NAME = "write a name of your own, of a-z, 0-9 and -, at most 30 characters"
 NO_VALUE = "write the name of a variable, as SHOP_TOKEN, never the secret itself"
+NO_TABLES = PlaceFile(Sources("", "", {}), (), ())
+MEMBERS = "KAIWA_MEMBERS"  # the folder of the processes that share a port
 FIX_OF_VARIABLE = "the variable that it names is not set, in the environment or in .env"
 
 
-@lru_cache(maxsize=4)  # accounts are those with which the process has begun
-def _tables(path: Path, kept: Path) -> PlaceFile:
+def _tables(settings: Settings) -> PlaceFile:
+    """The file with which this process has begun, or the processes that share its port."""
+    if settings.places is None:
+        return NO_TABLES
+    return _read(settings.places, *_kept(settings))
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, kept: Path, shared: Path | None = None) -> PlaceFile:
     """The file; where it is broken, the one with which Kaiwa has begun last."""
     try:
+        if shared and shared.is_file():
+            return parse(Sources(path.name, shared.read_text("utf-8"), {}))
         return parse(read_sources(path))
     except SettingsError:
-        if kept.is_file():
-            return parse(Sources(path.name, kept.read_text("utf-8"), {}))
+        text = kept.read_text("utf-8") if kept.is_file() else ""
+        if ACCOUNT.search(text):
+            return parse(Sources(path.name, text, {}))
         # Without accounts it may have begun elsewhere: places look into the store.
         if not path.is_file() or ACCOUNT.search(path.read_text("utf-8", "replace")):
             raise
         return parse(Sources(path.name, "", {}))
 
 
-def _kept(settings: Settings) -> Path:
-    return settings.kaiwa_data_dir / "accounts.toml"
+def _kept(settings: Settings) -> list[Path]:
+    """Where the file is kept: for the next start, and for processes that join this one or take its
+    place."""
+    shared = environment_value(MEMBERS)
+    folders = [settings.kaiwa_data_dir, *([Path(shared)] if shared else [])]
+    return [folder / "accounts.toml" for folder in folders]
 
 
 def keep_accounts(settings: Settings) -> None:
-    """Keep the file for a process that begins while it is broken. It holds no secret."""
+    """Keep the file for a process that begins while it is broken, or has changed while others go on
+    with it. It holds no secret."""
     if settings.places is None:
         return
-    kept = _kept(settings)
-    file = _tables(settings.places, kept)
-    with suppress(OSError):
-        if not file.accounts:
-            kept.unlink(missing_ok=True)
-            return
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        new = kept.with_name(f"{kept.name}.{os.getpid()}")
-        new.write_text(file.sources.text, "utf-8")
-        new.replace(kept)
+    text = _tables(settings).sources.text
+    for kept in _kept(settings):
+        with suppress(OSError):
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            new = kept.with_name(f"{kept.name}.{os.getpid()}")
+            new.write_text(text, "utf-8")
+            new.replace(kept)
 
 
 def read_accounts(
@@ -75,9 +89,7 @@ def read_accounts(
     Raises:
         SettingsError: a table is wrong; it names its line, the field and the fix.
     """
-    if settings.places is None:
-        return
-    file, seen = _tables(settings.places, _kept(settings)), set[tuple[str, str]]()
+    file, seen = _tables(settings), set[tuple[str, str]]()
     for table in file.accounts:
         platform, name = table.values.get("platform"), table.values.get("name")
         if not isinstance(platform, str) or platform not in configs:
@@ -93,8 +105,7 @@ def read_accounts(
 
 def variables_of(settings: Settings) -> set[str]:
     """The variables that tables name."""
-    accounts = _tables(settings.places, _kept(settings)).accounts if settings.places else ()
-    values = [value for table in accounts for value in table.values.values()]
+    values = [value for table in _tables(settings).accounts for value in table.values.values()]
     nested = [one for value in values if isinstance(value, dict) for one in value.values()]
     return {one for one in [*values, *nested] if isinstance(one, str) and VARIABLE.fullmatch(one)}
 

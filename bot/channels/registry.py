@@ -211,8 +211,6 @@ def channel_checks(
     checks."""
 
     async def check(one: Account) -> list[CheckResult]:
-        if not one.name:
-            one = one._replace(config=config_beside(one.entry.package.Config, settings))
         if not one.config.is_on:
             return [one.described()]
         async with open_host() as host:

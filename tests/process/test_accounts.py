@@ -26,7 +26,7 @@ from tests.fakes.line import LineFake, line_fake
 from tests.fakes.slack import APP_TOKEN, SlackFake, slack_fake
 from tests.fakes.slack_events import DIRECT
 from tests.process.kaiwa_process import Installation, KaiwaProcess, kaiwa
-from tests.process.test_processes import members, one_listener
+from tests.process.test_processes import all_ready, members, one_listener
 from tests.waiting import until, until_true
 
 pytestmark = pytest.mark.process
@@ -174,6 +174,27 @@ async def test_two_processes_have_one_socket_for_each_account(
             await say("say more", 2)
             assert never_two_of_acme()
             assert never_two_of_beta()
+
+
+async def test_a_process_that_takes_the_place_of_another_has_its_accounts(
+    platforms: Platforms,
+) -> None:
+    """Until Kaiwa is restarted, whatever the file says by then: the port and its turns are shared
+    by all."""
+    here, shop = platforms.here, platforms.shop
+    async with here.run("--processes=2") as running:
+        await all_ready(running, 2)
+        (here.folder / "places.toml").write_text(line_table("new", shop, line_pusch="auto"))
+        os.kill(members(running)[-1], signal.SIGKILL)
+        await until(lambda: bool(running.log("process.replaced")))
+        await all_ready(running, 2)
+        for number in range(12):
+            said = shop.text(f"say {number}", user := f"U{number:032x}", user)
+            webhook = line_events.webhook(said, secret=LINE_SECRETS["shop"])
+            assert await running.post("/webhooks/line/shop", *webhook) == 200
+        await until(lambda: len(shop.sent) == 12, 40)
+    async with kaiwa(here.folder, "run", ready="^kaiwa: ", **here.variables) as ended:
+        assert await ended.process.wait() == 2
 
 
 async def test_a_wrong_account_is_one_line(platforms: Platforms) -> None:

@@ -101,7 +101,8 @@ class App:
         for team in teams:
             answer = await self._workspaces[team].receive(_seen_in(team, payload))
         if not teams and payload.get("type"):
-            name = str(payload.get("context_team_id") or payload.get("team_id"))[:40]
+            pressed_in = as_object(payload.get("team")).get("id")
+            name = str(payload.get("context_team_id") or payload.get("team_id") or pressed_in)[:40]
             log.warning("slack.workspace_unknown", channel=self._host.channel("slack"), team=name)
         return answer
 
@@ -122,18 +123,22 @@ class App:
         yield from [one for one in named if one in self._workspaces][:1]
 
     def _teams_of_event(self, payload: Payload, event: dict[str, Any]) -> Iterator[str]:
-        """Whose bot is mentioned, else where Slack has seen it. In a channel that workspaces share,
-        a message in a thread is for the bot that takes part, and a change for whoever knows its
-        message."""
+        """Where Slack has seen it. In a channel that workspaces share it is for those whose bot is
+        mentioned, else a message in a thread is for the bot that takes part, and a change for
+        whoever knows its message: elsewhere nobody reaches another workspace by naming its bot."""
+        authorized = [one.get("team_id") for one in entries(payload.get("authorizations"))]
+        seen = (payload.get("context_team_id"), payload.get("team_id"), *authorized)
+        here = [team for team in seen if team in self._workspaces][:1]
         messages = (event, *map(as_object, (event.get("message"), event.get("previous_message"))))
         mentioned = {
             user for one in messages for user in mentioned_users(str(one.get("text") or ""))
         }
         called = [team for team, one in self._workspaces.items() if one.identity.users & mentioned]
-        seen = (payload.get("context_team_id"), payload.get("team_id"))
-        here = [team for team in seen if team in self._workspaces][:1]
         is_open = bool(event.get("thread_ts")) or event.get("subtype") in CHANGES
-        if payload.get("is_ext_shared_channel") and is_open and not called:
+        is_shared = payload.get("is_ext_shared_channel")
+        if is_shared is False or (not is_shared and {*here} & {*called}):
+            called = []
+        if is_shared and is_open and not called:
             here += [team for team in self._workspaces if team not in here]
         yield from called or here
 

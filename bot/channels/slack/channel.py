@@ -243,7 +243,7 @@ class Slack(Channel):
                 await self._accept(decided)
                 self.tasks.start(self._forms.close(in_view, decided))
         elif pressed := read(payload, Press):
-            if asks_for_form(pressed):
+            if asks_for_form(pressed, self.name):
                 self.tasks.start(self._forms.open(pressed))
                 return
             address = self._reader.address_of(pressed)

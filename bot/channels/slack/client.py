@@ -29,6 +29,7 @@ MAX_ANSWER = 32 * 1024 * 1024  # bytes; 100 of the longest answers, with their b
 GRACE_S = 3.0  # that running tasks get when the channel closes
 AWAY_S = 5.0  # before an API that is down is called again
 WAIT_S = 30.0  # if a refusal for too many calls names no time
+IDENTIFY = "auth.test"
 RATE_LIMITED = ("ratelimited", "rate_limited")
 FAILURES = (aiohttp.ClientError, TimeoutError, OSError)
 JSON = {"Content-Type": "application/json; charset=utf-8"}
@@ -84,9 +85,11 @@ class Client:
 
     Attributes:
         session: the HTTP session, also used for files and response URLs.
+        refusal: why nothing is done with the token; empty for one that is the right workspace's.
     """
 
     session: aiohttp.ClientSession
+    refusal: str = ""
 
     def __init__(self, token: str, base_url: str) -> None:
         self._base_url = base_url
@@ -198,6 +201,8 @@ class Client:
         return status
 
     async def _call(self, verb: str, method: str, **request: Any) -> ApiResponse:
+        if self.refusal and method != IDENTIFY:
+            raise TokenRefused(self.refusal)
         request.setdefault("headers", self._headers)
         try:
             async with self.session.request(verb, self._base_url + method, **request) as response:
@@ -233,6 +238,13 @@ def delivery_error(method: str, response: ApiResponse) -> DeliverLater | Deliver
         return DeliverLater(f"{method}: {response.error}", AWAY_S)
     needed = f" (needs {response.data['needed']})" if "needed" in response.data else ""
     return DeliveryRefused(f"{method}: {response.error}{needed}")
+
+
+def misplaced(team: str, identified: ApiResponse) -> str:
+    """Why a token is not to be used for a workspace; empty for its own, and where none is named."""
+    if team in ("", identified.data.get("team_id")):
+        return ""
+    return f"slack_bot_tokens: the token of {team} is another workspace's"
 
 
 class Pauses:

@@ -28,7 +28,7 @@ FIX_OF_APP = (
     "make one with the scope connections:write at https://api.slack.com/apps (Basic Information, "
     "App-Level Tokens), and switch Socket Mode on"
 )
-TEAM = re.compile(r"[TE][A-Z0-9]{2,20}")
+TEAM = re.compile(r"T[A-Z0-9]{2,20}")
 SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bot.channels import KeyValue
-from bot.channels.slack.client import ApiResponse, Client
+from bot.channels.slack.client import IDENTIFY, ApiResponse, Client, misplaced
 from bot.channels.slack.config import Config
 from bot.channels.slack.inbound import path_of
 from bot.channels.traffic import read_traffic
@@ -48,7 +48,7 @@ async def run_checks(
     traffic."""
     results: list[CheckResult] = []
     for team, name, own in config.workspaces(account):
-        found = await check_bot_token(own.slack_bot_token, own.slack_api_base_url)
+        found = await check_bot_token(own.slack_bot_token, own.slack_api_base_url, team)
         ids = [IN_CHANNEL.match(one) for one in named if channel_of(one) == _channel(name)]
         channels = list(dict.fromkeys(one[1] for one in ids if one))
         if channels and found[0].result == "ok":
@@ -70,15 +70,15 @@ async def _ask(base_url: str, token: Secret, method: str) -> ApiResponse:
         return await client.post(method)
 
 
-async def check_bot_token(token: Secret, base_url: str) -> list[CheckResult]:
-    """Check SLACK_BOT_TOKEN and its scopes."""
+async def check_bot_token(token: Secret, base_url: str, team: str = "") -> list[CheckResult]:
+    """Check SLACK_BOT_TOKEN and its scopes; where a team is named, also that it is that one's."""
     fix = (
         "copy the Bot User OAuth Token of OAuth & Permissions again; is Slack reachable from here?"
     )
     try:
-        response = await _ask(base_url, token, "auth.test")
+        response = await _ask(base_url, token, IDENTIFY)
         problem = f"SLACK_BOT_TOKEN was refused ({response.error})"
-        if response.ok:
+        if response.ok and not (problem := misplaced(team, response)):
             detail = f"works for {response.data.get('user')} in {response.data.get('team')}"
             works = CheckResult("ok", "Slack token", detail)
             return [works, _check_scopes(response.scopes)]

@@ -42,7 +42,7 @@ async def fetch(client: Client, config: Config, media: Media, take: Take) -> boo
         return False
     try:
         url = media.ref if "/" in media.ref else await _look_up(client, media.ref)
-        if not config.is_slack_url(url):
+        if client.refusal or not config.is_slack_url(url):
             return False
         token = config.slack_bot_token.get_secret_value()
         return await _load(client, url, token, media, take)

@@ -16,7 +16,7 @@ from msgspec.json import Decoder
 from msgspec.structs import replace
 
 from bot.channels import Host, InboundEvent
-from bot.channels.slack.client import Client
+from bot.channels.slack.client import IDENTIFY, Client, misplaced
 from bot.channels.slack.config import FIX_OF_BOT
 from bot.channels.slack.events import ReceivedEvent, files_of, media_of, with_text
 from bot.channels.slack.formatting import GROUP, mentioned_users, plain_text, with_names
@@ -187,13 +187,12 @@ class Identity:
         Args:
             team: the workspace that the token is to be of.
         """
-        response = await self._client.check_token("auth.test", "SLACK_BOT_TOKEN", FIX_OF_BOT)
+        response = await self._client.check_token(IDENTIFY, "SLACK_BOT_TOKEN", FIX_OF_BOT)
+        if refusal := misplaced(team, response):
+            self._client.refusal = refusal
+            raise TokenRefused(refusal)
         self.user = str(response.data.get("user_id", ""))
         self.bot = str(response.data.get("bot_id", ""))
-        teams = (response.data.get("team_id"), response.data.get("enterprise_id"))
-        if team and team not in teams:
-            cause = f"slack_bot_tokens: the token of {team} is another workspace's"
-            raise TokenRefused(cause)
 
 
 log = structlog.stdlib.get_logger(__name__)

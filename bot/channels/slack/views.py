@@ -290,8 +290,8 @@ class Forms:
         return modal(title, self._texts.get("slack.review_close", language), blocks)
 
 
-def asks_for_form(pressed: Press) -> bool:
-    """Whether the button is the one that opens a form."""
+def asks_for_form(pressed: Press, channel: str) -> bool:
+    """Whether the button is the one that opens a form, of a card of this channel."""
     action = pressed.actions[0]
-    is_ours = action.action_id == OPEN and is_conversation(action.block_id)
+    is_ours = action.action_id == OPEN and is_conversation(action.block_id, channel)
     return is_ours and bool(pressed.trigger_id)

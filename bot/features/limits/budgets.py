@@ -367,9 +367,10 @@ def _amount(limit: PlaceLimit, amount: int) -> str:
 
 
 def _shortened(name: str) -> str:
-    """The ends of each long part of an id: an operator recognises it, and nobody can use it."""
-    words = name.split(":")
+    """The channel, and the ends of each long part of an id: an operator recognises it, and nobody
+    can use it."""
+    channel, *words = name.split(":")
     for index, word in enumerate(words):
         if len(word) > SHORT:
             words[index] = f"{word[:3]}…{word[-3:]}"
-    return ":".join(words)
+    return ":".join((channel, *words))

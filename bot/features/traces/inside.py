@@ -60,7 +60,7 @@ class Query(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     where: Annotated[str, Meta(max_length=300)] = ""
-    channel: Annotated[str, Meta(max_length=32)] = ""
+    channel: Annotated[str, Meta(max_length=64)] = ""
     tool: Annotated[str, Meta(max_length=64)] = ""
     persona: Annotated[str, Meta(max_length=8)] = ""
     failed: Literal["", "1"] = ""

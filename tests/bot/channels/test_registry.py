@@ -145,6 +145,7 @@ async def test_the_doctor_checks_it(
     assert list(checks) == ["LINE", "Slack", "Post box"]
     assert await checks["Post box"]() == [OFF]
     monkeypatch.setenv("POSTBOX_TOKEN", "token")
+    checks = channel_checks(japanese, open_host, registry)
     assert [check.detail for check in await checks["Post box"]()] == [
         "takes letters",
         "speaks ja, as Kaiwa",

@@ -11,16 +11,20 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from bot.channels import Button, ButtonCard
+from bot.channels.slack.cards import OPEN, OpenCard
+from bot.channels.slack.formatting import button_row
 from bot.channels.traffic import Traffic
 from bot.settings import Settings
 from bot.store.keys import kv_key
+from bot.transcript import encode
 from tests.bot.channels.accounts.rig import Accounts, line_table, open_accounts, slack_table
 from tests.fakes import slack_events
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.line import LineFake, line_fake
 from tests.fakes.line_events import GROUP, USER, unsend
 from tests.fakes.slack import SlackFake, slack_fake
-from tests.fakes.slack_events import CHANNEL, DIRECT
+from tests.fakes.slack_events import CHANNEL, DIRECT, TEAM
 
 # What is the operator's alone.
 OPERATORS = (b"traces", b"totals", b"places")
@@ -179,3 +183,21 @@ async def test_a_button_of_one_account_does_nothing_in_another(world: World) -> 
     await world.kaiwa.slack("acme", slack_events.view_press(home, delete))
     assert "alpha" not in str(acme.homes[slack_events.USER])
     assert "omega" in str(beta.homes[slack_events.USER])
+
+
+async def test_a_form_shows_a_card_of_its_own_account_alone(world: World) -> None:
+    """Whoever signs for one account could name another's conversation in a button."""
+    kaiwa, conversation = world.kaiwa, f"slack@acme:{TEAM}:{CHANNEL}:1700000000.000100"
+    rows = tuple((f"row {number}", "alpha") for number in range(5))
+    card = ButtonCard(
+        "Launch", rows=rows, key="question_1", until=2**41, asker_id=slack_events.USER
+    )
+    store, shown = kaiwa.runtime.conversations.services.store, OpenCard(card, CHANNEL, "1.1")
+    await store.kv.set(f"card:{conversation}", encode(shown), 60)
+    row = button_row((Button("Review", OPEN, card.key),), conversation, decides=True)
+    message = {"ts": "1.1", "text": "Launch", "blocks": [row]}
+    for account, opened in (("beta", 0), ("acme", 1)):
+        fake = world.slacks[account]
+        pressed = slack_events.press(message, OPEN, trigger=fake.trigger())
+        await kaiwa.slack(account, pressed)
+        assert len(fake.called("views.open")) == opened

@@ -81,6 +81,7 @@ def slack(name: str = "corp", **fields: str) -> str:
         (line(line_channel_secret="a" * 32), "line_channel_secret: write the name of a variable"),
         (slack(slack_bot_tokens='{ T1234 = "xoxb-1" }'), "slack_bot_tokens: write the name of a v"),
         (slack(slack_bot_tokens='{ here = "SLACK_ONE_TOKEN" }'), "tokens: name each token by the"),
+        (slack(slack_bot_tokens='{ E1234 = "SLACK_ONE_TOKEN" }'), "tokens: name each token by the"),
         (slack(slack_bot_tokens='{ T1234 = "LINE_SHOP_TOKEN" }'), "tokens: one holds something"),
         (slack(slack_bot_token="SLACK_ONE_TOKEN"), "slack_bot_token: leave it out beside"),
         (slack(slack_signing_secret="NOT_SET"), "slack_signing_secret: the variable .* is not set"),
@@ -193,7 +194,8 @@ async def test_the_doctor_names_channels_in_which_an_app_is_no_member(file: Path
 
 
 def test_a_process_that_meets_a_broken_file_keeps_its_accounts(file: Path) -> None:
-    """Those with which Kaiwa has begun here; where it never has, the start stops."""
+    """Those with which Kaiwa has begun here, also behind a proxy, where the page needs a token;
+    where it never has, the start stops."""
     broken = line() + "[[place\n"
     with pytest.raises(SettingsError, match=r"^PLACES: places.toml, line 6"):
         check_channels(loaded(file, broken))
@@ -202,6 +204,7 @@ def test_a_process_that_meets_a_broken_file_keeps_its_accounts(file: Path) -> No
     moved.write_text(broken)
     settings = load(known={"places": moved})
     assert [one.name for one in accounts_of("line", settings)] == ["shop"]
+    assert settings.makes_console_token
 
 
 async def test_a_refused_account_leaves_the_others_working() -> None:

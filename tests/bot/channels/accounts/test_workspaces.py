@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.settings import Settings
+from bot.channels.registry import channel_checks
+from bot.settings import Settings, load
 from tests.bot.channels.accounts.rig import (
     APP_TOKEN,
     ONE,
@@ -21,11 +23,13 @@ from tests.bot.channels.accounts.rig import (
     open_accounts,
     slack_table,
 )
+from tests.bot.channels.test_registry import open_host
 from tests.fakes import slack_events
 from tests.fakes.gemini import KEY, GeminiFake
 from tests.fakes.slack import SlackFake, slack_fake
 from tests.fakes.slack_events import BOT, CHANNEL, DIRECT, as_body, signed
 from tests.fakes.slack_rules import JSON
+from tests.fakes.stored_files import PNG
 from tests.waiting import until
 
 OTHER_BOT = "U0000000C"
@@ -123,6 +127,28 @@ async def test_the_bot_that_is_mentioned_answers(app: App) -> None:
     assert app.answers[0] == ["You say hi."]
 
 
+async def test_nobody_reaches_another_workspace_by_naming_its_bot(app: App) -> None:
+    """In a channel that is not shared; nor is one asked whose bot has the same id."""
+    asked = app.written(f"<@{OTHER_BOT}> say hello", FIRST)
+    await app.kaiwa.slack("corp", seen_in(ONE, asked, is_ext_shared_channel=False))
+    assert (app.answers, app.kaiwa.asked()) == ([[], []], [])
+    twin: Any = app.kaiwa.runtime.channels[f"slack@corp.{TWO}"]
+    twin.identity.user = BOT
+    await app.kaiwa.slack("corp", seen_in(ONE, app.written(f"<@{BOT}> say hello", SECOND)))
+    assert app.answers == [["You say hello."], []]
+
+
+async def test_a_channel_of_strangers_is_seen_by_whoever_is_installed(app: App) -> None:
+    """Slack names the workspace to which the channel belongs, and for which of ours the event is
+    among the authorizations."""
+    said = slack_events.message("say hello", "1700000001.1", channel=DIRECT)
+    strangers = {"context_team_id": "T00000009", "is_ext_shared_channel": True}
+    granted = {"team_id": TWO, "user_id": OTHER_BOT, "is_bot": True}
+    event = seen_in("T00000009", said, **strangers) | {"authorizations": [granted]}
+    await app.kaiwa.slack("corp", event)
+    assert app.answers == [[], ["You say hello."]]
+
+
 async def test_what_is_no_event_goes_to_its_workspace(app: App) -> None:
     """A command and a press by their team; a button of ours by what it names."""
     command = {**slack_events.command("/help", channel=DIRECT), "team_id": TWO}
@@ -151,8 +177,15 @@ async def test_an_unknown_workspace_is_logged(app: App) -> None:
     said = slack_events.message("hello", "1700000001.1", channel=DIRECT)
     with capture_logs() as logged:
         await app.kaiwa.slack("corp", seen_in("T00000009", said))
-    [line] = [one for one in logged if one["event"] == "slack.workspace_unknown"]
-    assert (line["channel"], line["team"]) == ("slack@corp", "T00000009")
+        chosen = slack_events.shortcut({"ts": FIRST, "text": "hello"}, "kaiwa_ask")
+        strangers = {"id": "T00000008", "domain": "strangers"}
+        user = {"id": slack_events.USER, "team_id": "T00000008"}
+        await app.kaiwa.slack("corp", chosen | {"team": strangers, "user": user})
+    lines = [one for one in logged if one["event"] == "slack.workspace_unknown"]
+    assert [(line["channel"], line["team"]) for line in lines] == [
+        ("slack@corp", "T00000009"),
+        ("slack@corp", "T00000008"),
+    ]
     assert app.answers == [[], []]
     body = as_body({"type": "url_verification", "challenge": "c"})
     answered = await app.kaiwa.http.post(
@@ -181,14 +214,34 @@ async def test_one_socket_is_for_both(
 async def test_a_token_of_another_workspace_is_refused(
     settings: Settings, gemini: GeminiFake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It would answer what it has not been asked."""
+    """It would answer what it has not been asked: nothing is called or fetched with it, and what
+    waits for the right one stays."""
     with slack_fake() as one, slack_fake() as two:
         table = open_app(one, two)
         two.team = "T00000003"
+        one.files["/files-pri/cat.png"] = (PNG, "image/png")
+        one.tokens.add("xoxb-two")  # files are at one address
+        picture = slack_events.image(url=f"{one.origin}/files-pri/cat.png")
         variables = {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
         async with open_accounts(tmp_path, monkeypatch, gemini, table, **variables) as kaiwa:
-            cause = f"slack_bot_tokens: the token of {TWO} is another workspace's"
-            assert kaiwa.runtime.access.missing == {f"slack@corp.{TWO}": cause}
+            name, cause = f"slack@corp.{TWO}", f"the token of {TWO} is another workspace's"
+            assert kaiwa.runtime.access.missing == {name: f"slack_bot_tokens: {cause}"}
+            said = slack_events.message(
+                "say hello", "1700000001.1", channel=DIRECT, files=[picture], subtype="file_share"
+            )
+            with capture_logs() as logged:
+                await kaiwa.slack("corp", seen_in(TWO, said))
+            [put_off] = [line for line in logged if line["event"] == "delivery.postponed"]
+            assert (put_off["channel"], cause in put_off["cause"]) == (name, True)
+            assert {call.method for call in two.calls} == {"auth.test"}
+            assert b64encode(PNG).decode() not in kaiwa.asked()[-1]
+            waiting = kaiwa.runtime.conversations.services.store.outbox
+            assert b"You say" in (await waiting.head(f"{name}:{TWO}:{DIRECT}") or b"")
+            misled: Any = kaiwa.runtime.channels[name]
+            assert not misled.identity.users
+            checked = await channel_checks(load(), open_host)["Slack corp"]()
+            told = [(one.name, one.detail) for one in checked if one.result == "failure"]
+            assert told == [(f"Slack corp token {TWO}", f"slack_bot_tokens: {cause}")]
 
 
 async def test_approvers_are_an_accounts_own(

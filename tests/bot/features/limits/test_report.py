@@ -35,6 +35,20 @@ async def spend(
     await budgets.flush()
 
 
+async def test_accounts_with_names_alike_are_told_apart(store: Store) -> None:
+    """Even if people have the same ids there."""
+    budgets, person = make_budgets(store), Author("Uabcdef1234567890")
+    spending = Spending("made-up", Usage(5), person, 1, is_first=True)
+    for account in ("tokyo-shop", "osaka-shop"):
+        budgets.spend(f"line@{account}:U1:user:{person.id}", spending)
+    await budgets.flush()
+    made = await report(store, [TODAY], load_prices())
+    assert {one.name for one in made.users} == {
+        "line@tokyo-shop:Uab…890",
+        "line@osaka-shop:Uab…890",
+    }
+
+
 async def test_a_report_tells_tokens_and_money_by_day_and_model(store: Store) -> None:
     """Cached input costs less, thinking is output, a model without a price has no money, searches
     are not in it. People's tokens are those that limits count."""

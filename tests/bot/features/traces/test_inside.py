@@ -66,7 +66,7 @@ async def test_turns_are_found_by_every_filter(store: Store) -> None:
             "place": await turns_of(client, where=HERE),
             "digest": await turns_of(client, where=asked["conversation"]),
             "nowhere": await turns_of(client, where="mailbox:nowhere"),
-            "channel": await turns_of(client, channel="line"),
+            "channel": await turns_of(client, channel=f"slack@{'shop' * 7}.T0123ABCD"),
             "persona": await turns_of(client, persona=digest_of_persona("SYSTEM")),
             "other": await turns_of(client, persona="00000000"),
             "dear": await turns_of(client, usd="1"),
