@@ -112,7 +112,7 @@ def variables_of(settings: Settings) -> set[str]:
 
 def named_conversations(settings: Settings) -> list[str]:
     """The conversations that ``[[place]]`` tables name by their ids."""
-    places = _tables(settings.places, _kept(settings)).places if settings.places else ()
+    places = _tables(settings).places
     given = [table.values.get("conversation") for table in places]
     ids = [one for each in given for one in (each if isinstance(each, list) else [each])]
     return [one for one in ids if isinstance(one, str) and not any(sign in one for sign in WILD)]
