@@ -25,12 +25,13 @@ class Examined(NamedTuple):
 
     Attributes:
         store, tools: ``bot.store.Store``, ``toolset.tool_map.ToolMap``.
-        open_model: opens one by its name, as ``provider:model``.
+        open_model: opens one by its name, as ``provider:model``; ``asker`` is the variable that
+            names it.
     """
 
     store: Any
     tools: Mapping[str, Any]
-    open_model: Callable[[str], AbstractAsyncContextManager[Any]]
+    open_model: Callable[..., AbstractAsyncContextManager[Any]]
 
 
 def ago(at: int, now: int) -> str:

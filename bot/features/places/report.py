@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 
 from bot.checks import CheckResult, Examined
 from bot.clock import Days
-from bot.errors import SettingsError
+from bot.errors import ModelError, SettingsError
 from bot.features.places.book import PlaceBook
 from bot.features.places.seen import SeenPlaces, Use
 from bot.features.places.table import Place, whom
@@ -119,12 +119,14 @@ async def examine(settings: Settings, examined: Examined) -> list[CheckResult]:
     """What is doubtful in the file."""
     book = book_of(settings)
     places = await SeenPlaces(examined.store).read()
-    found = []
+    found: list[CheckResult] = []
+    models: set[str] = set()
     for number, place in enumerate(book.places):
         where = book.source(number, "")
-        for name in place.fallbacks or (), place.reviewers or (), (place.model,):
-            for model in filter(None, name):
-                found += await _model(where, model, examined)
+        named = {*(place.fallbacks or ()), *(place.reviewers or ()), place.model or ""}
+        for model in sorted(named - models - {""}):
+            found += await _model(where, model, examined)
+        models |= named
         for tool, risk in (place.risk or {}).items():
             known = examined.tools.get(tool)
             if known is None or (risk == "low" and known.definition.risk == "high"):
@@ -140,8 +142,12 @@ async def examine(settings: Settings, examined: Examined) -> list[CheckResult]:
 
 
 async def _model(where: str, model: str, examined: Examined) -> list[CheckResult]:
+    """What is wrong with a model: a variable, or what its vendor says."""
     try:
-        async with examined.open_model(model):
-            return []
+        async with examined.open_model(model, asker=VARIABLE) as provider:
+            await provider.check()
     except SettingsError as error:
         return [CheckResult("failure", "places", f"{where}: {model}: {error.variable}", error.fix)]
+    except ModelError as error:
+        return [CheckResult("failure", "places", f"{where}: {model} cannot be used", error.cause)]
+    return []

@@ -11,9 +11,10 @@ import pytest
 
 from bot.checks import CheckResult, Examined
 from bot.clock import Days
-from bot.errors import SettingsError
+from bot.errors import ModelUnusable, SettingsError
 from bot.features.places.report import Field, Seen, examine, explain, rows, seen
 from bot.features.places.seen import SeenPlaces, Use
+from bot.providers.scripted import Scripted
 from bot.settings import Settings, load
 from bot.store import Store
 from tests.fakes.tools import Echo, Launch, tool_map
@@ -35,7 +36,16 @@ tools = "launch, echo"
 conversation = "slack:T9:*"
 person = "U1"
 tokens = 3
+fallbacks = ["openai:small", "openai:large"]
+reviewers = "openai:large"
 """
+
+
+class Unknown(Scripted):
+    """A model that its vendor does not know."""
+
+    async def check(self) -> str:
+        raise ModelUnusable("model_unknown", "PLACES: large is not known there")
 
 
 @pytest.fixture
@@ -90,9 +100,10 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
     """Models that cannot be opened, tools without a question, patterns without a place."""
 
     @asynccontextmanager
-    async def open_model(name: str) -> AsyncIterator[None]:
-        raise SettingsError("OPENAI_API_KEY", f"{name} needs it")
-        yield
+    async def open_model(name: str, asker: str) -> AsyncIterator[Scripted]:
+        if name == "openai:small":
+            raise SettingsError("OPENAI_API_KEY", f"{asker} asks for {name}")
+        yield Unknown([])
 
     SeenPlaces(store).note_later("slack:T1:C1", 1)
     await until_true(partial(_have_come, store, 1))
@@ -102,7 +113,7 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
             "failure",
             "places",
             "places.toml:1: openai:small: OPENAI_API_KEY",
-            "openai:small needs it",
+            "PLACES asks for openai:small",
         ),
         CheckResult(
             "warning",
@@ -115,6 +126,12 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
             "places",
             "places.toml:6: gone is no tool on offer",
             "remove it there, or write high",
+        ),
+        CheckResult(
+            "failure",
+            "places",
+            "places.toml:13: openai:large cannot be used",
+            "PLACES: large is not known there",
         ),
         CheckResult(
             "warning",
