@@ -25,13 +25,14 @@ class Examined(NamedTuple):
 
     Attributes:
         store, tools: ``bot.store.Store``, ``toolset.tool_map.ToolMap``.
-        open_model: opens one by its name, as ``provider:model``.
+        open_model: opens one by its name, as ``provider:model``; ``asker`` is the variable that
+            names it.
         servers: the beginnings of the names of MCP servers' tools, which are not among ``tools``.
     """
 
     store: Any
     tools: Mapping[str, Any]
-    open_model: Callable[[str], AbstractAsyncContextManager[Any]]
+    open_model: Callable[..., AbstractAsyncContextManager[Any]]
     servers: tuple[str, ...] = ()
 
 

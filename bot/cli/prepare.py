@@ -80,7 +80,7 @@ def print_report(results: Iterable[CheckResult]) -> int:
 def checks_of_features(
     settings: Settings,
     open_tools: Callable[[Settings], AbstractAsyncContextManager[ToolMap]],
-    open_model: Callable[[Settings, str], AbstractAsyncContextManager[Provider]],
+    open_model: Callable[..., AbstractAsyncContextManager[Provider]],
 ) -> dict[str, Callable[[], Awaitable[list[CheckResult]]]]:
     """The checks of ``kaiwa doctor`` for features that have some, by the feature's name."""
 

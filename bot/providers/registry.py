@@ -113,14 +113,17 @@ async def open_reviewers(
 
 @asynccontextmanager
 async def open_model(
-    settings: Settings, name: str, registry: Registry = PROVIDERS
+    settings: Settings, name: str, registry: Registry = PROVIDERS, asker: str = ""
 ) -> AsyncIterator[Provider]:
     """One of the configured models, without retries and fallbacks.
+
+    Args:
+        asker: see ``Models.find``.
 
     Raises:
         SettingsError: as ``open_models``.
     """
-    async with aclosing(_open(settings, name, registry)) as provider:
+    async with aclosing(_open(settings, name, registry, asker)) as provider:
         yield provider
 
 

@@ -259,18 +259,23 @@ class Slack(Channel):
             return False
         conversation, author = received.conversation, received.event.author_id
         waiting = self._sender.waiting
-        concerns = not (received.if_participating or received.if_asked)
+        concerns = not (received.if_participating or received.if_asked or received.is_for_others)
         if received.if_participating:
             concerns = await self._enricher.takes_part(conversation)
         if received.if_asked and not concerns:
             concerns = await waiting.is_asked(conversation, author)
+        if received.author == "person":
+            await self._enricher.begin_row(conversation, is_answered=concerns)
         if not concerns:
             return False
         if received.shown_in and author:
             conversation = await waiting.find_asked(conversation, author)
-        if received.author and not await self._enricher.may_answer(conversation, received):
+        event = received.event
+        if received.author == "bot" and not await self._enricher.may_answer_bot(
+            conversation, event.message.id
+        ):
             return False
-        return await self._host.accept(conversation, received.event)
+        return await self._host.accept(conversation, event)
 
     async def _in_thread(self, received: ReceivedEvent) -> ReceivedEvent:
         """A change in the conversation of its message, if the message is known."""

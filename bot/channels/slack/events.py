@@ -184,6 +184,7 @@ class ReceivedEvent:
         names_no_thread: a change of a message that may be in another thread than its own, which the
             event does not say.
         author: of a message, where bots are answered.
+        is_for_others: it only ends a row of answers to bots.
     """
 
     conversation: str
@@ -193,6 +194,7 @@ class ReceivedEvent:
     shown_in: str = ""
     names_no_thread: bool = False
     author: Literal["", "bot", "person"] = ""
+    is_for_others: bool = False
 
 
 class Reader:
@@ -351,30 +353,34 @@ class Reader:
         follows = speak == "thread" and bool(event.thread_ts) and not addresses_one(event.text)
         is_answer = self._spoken_commands.answer(plain_text(event.text)) is not None
         decides = bool(event.thread_ts) and is_answer
-        if not (is_called or follows or decides):
+        author: Literal["", "bot", "person"] = ""
+        if place.bots:
+            author = "bot" if is_bot else "person"
+        is_for_others = not (is_called or follows or decides)
+        if is_for_others and author != "person":
             return None
         is_allowed = is_bot or self._config.allows(event.user, event.channel)
         if chat.is_group and not is_allowed:
             return None
         parts = _parts(event, bot_users, is_mention=event.type == "app_mention")
-        arrival = self._message_event(chat, event, event.ts, parts)
+        arrival = self._message_event(chat, event, event.ts, parts, whole=bool(author))
         if not is_allowed:
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
         follows = follows and not is_called
         shown_in = chat.channel if not chat.is_group and is_answer else ""
         if_asked = decides and not is_called
-        author: Literal["", "bot", "person"] = "bot" if is_bot else "person"
         return ReceivedEvent(
             chat.conversation,
             arrival,
             follows,
             if_asked,
             shown_in,
-            author=author if place.bots else "",
+            author=author,
+            is_for_others=is_for_others,
         )
 
     def _message_event(
-        self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...]
+        self, chat: Chat, event: Event, ts: str, parts: tuple[Part, ...], *, whole: bool
     ) -> InboundEvent:
         """The message. A bare mention asks about its thread or its files, else what is empty gets a
         canned answer."""
@@ -390,6 +396,7 @@ class Reader:
             partial=partial,
             user=event.user,
             team=event.team or chat.team,
+            whole=whole,
         )
         asks_bare = group and not parts and bool(event.thread_ts or partial)
         if asks_bare:

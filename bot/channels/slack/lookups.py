@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from bot.channels import Host, InboundEvent
 from bot.channels.slack.client import IDENTIFY, Client, misplaced
 from bot.channels.slack.config import FIX_OF_BOT
-from bot.channels.slack.events import ReceivedEvent, files_of, media_of, with_text
+from bot.channels.slack.events import files_of, media_of, with_text
 from bot.channels.slack.formatting import GROUP, mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import delivery_id_of
 from bot.channels.slack.types import Address, SlackMessage, User, chat_of, read, read_address
@@ -199,7 +199,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 Found = TypeVar("Found")
 
-MOST_BOT_ANSWERS = 4  # in a row to bots, without a person
+MOST_IN_ROW = 4  # answers without a person's message between them, where bots are answered
 PARTICIPATION_S = 90 * 86_400
 KEPT = 50  # messages
 PAGE = 200
@@ -255,20 +255,25 @@ class Enricher:
         """
         return await self._host.priority_kv.get(_participation_key(conversation)) is not None
 
-    async def may_answer(self, conversation: str, received: ReceivedEvent) -> bool:
-        """Whether a message is answered where bots are: of those of bots, so many since a person's
-        last one. Each counts once, in however many events it comes.
+    async def begin_row(self, conversation: str, *, is_answered: bool) -> None:
+        """A person writes where bots are answered: the row of answers begins anew.
 
         Raises:
             StoreUnavailable: it cannot be counted.
         """
-        kv, row = self._host.priority_kv, f"slack:bots_answered:{conversation}"
-        if received.author == "person":
-            self._host.kv.set_later(row, b"0", DAY_S)
-            return True
-        if await kv.incr(f"{row}:{received.event.message.id}", HOUR_S) == 1:
-            return await kv.incr(row, DAY_S) <= MOST_BOT_ANSWERS
-        return int(await kv.get(row) or 0) <= MOST_BOT_ANSWERS
+        await self._host.priority_kv.set(_row_key(conversation), b"%d" % is_answered, DAY_S)
+
+    async def may_answer_bot(self, conversation: str, message_id: str) -> bool:
+        """Whether a bot's message is answered: there are not so many answers since a person's last
+        message. Each counts once, in however many events it comes.
+
+        Raises:
+            StoreUnavailable: it cannot be counted.
+        """
+        kv, row = self._host.priority_kv, _row_key(conversation)
+        if await kv.incr(f"{row}:{message_id}", HOUR_S) == 1:
+            return await kv.incr(row, DAY_S) <= MOST_IN_ROW
+        return int(await kv.get(row) or 0) <= MOST_IN_ROW
 
     async def find_conversation(self, message_id: str) -> str:
         """The conversation of a message, or the one that quotes it; empty for an unknown one.
@@ -407,6 +412,10 @@ class Enricher:
 
 def _participation_key(conversation: str) -> str:
     return f"slack:takes_part:{conversation}"
+
+
+def _row_key(conversation: str) -> str:
+    return f"slack:bots_answered:{conversation}"
 
 
 def _quoted_key(message_id: str) -> str:

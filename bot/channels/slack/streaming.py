@@ -84,9 +84,9 @@ class Streaming:
 
     def begin(self, address: Address) -> LiveAnswer | None:
         """Show a turn's answer until it ends; the stream stays for the delivery. None where it
-        cannot be a stream, which needs a thread and a recipient."""
+        cannot be a stream, which needs a thread and a recipient, or is to be whole."""
         can_stream = address.thread and address.user and address.team
-        if not can_stream or address.response_url:
+        if not can_stream or address.response_url or address.whole:
             return None
         shows_cards = not self._pauses.left_s(CHUNKS) and self._allows(address)
         answer = LiveAnswer(address, self._under_way, shows_cards=shows_cards)

@@ -81,6 +81,7 @@ class Address(Struct, frozen=True, omit_defaults=True):
         private_url: takes messages for that person alone.
         quoted_channel: the message is about the thread ``quoted_thread`` of this channel, which is
             read for the turn.
+        whole: the answer is posted when it is complete: bots read of a stream what it begins with.
     """
 
     channel: str
@@ -94,6 +95,7 @@ class Address(Struct, frozen=True, omit_defaults=True):
     private_url: str = ""
     quoted_channel: str = ""
     quoted_thread: str = ""
+    whole: bool = False
 
 
 _decode_address = Decoder(Address).decode

@@ -140,7 +140,7 @@ async def examine(settings: Settings, examined: Examined) -> list[CheckResult]:
 
 async def _check_model(where: str, model: str, examined: Examined) -> list[CheckResult]:
     try:
-        async with examined.open_model(model) as provider:
+        async with examined.open_model(model, asker=VARIABLE) as provider:
             await provider.check()
             return []
     except SettingsError as error:

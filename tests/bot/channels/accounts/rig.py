@@ -26,7 +26,14 @@ LINE_SECRETS = {"shop": "a" * 32, "school": "b" * 32}
 SIGNING = {"acme": "c" * 32, "beta": "d" * 32, "corp": "e" * 32}
 TOKENS = {"acme": "xoxb-acme", "beta": "xoxb-beta", "one": "xoxb-one", "two": "xoxb-two"}
 ONE, TWO = "T00000001", "T00000002"
-CALLS = {"keep": "remember", "list": "add_to_list", "poll": "start_poll"}
+CALLS = {
+    "keep": "remember",
+    "list": "add_to_list",
+    "show": "show_list",
+    "poll": "start_poll",
+    "write": "write_file",
+    "read": "read_file",
+}
 
 
 def variables() -> dict[str, str]:
@@ -76,6 +83,9 @@ def answer(body: JSON) -> Answer:
     given: dict[str, JSON] = {
         "keep": {"text": what},
         "list": {"list": "things", "items": [what]},
+        "show": {"list": what},
+        "write": {"path": "kept.txt", "content": what},
+        "read": {"path": what},
         "poll": {"question": f"{what}?", "options": ["yes", what]},
     }
     if tool not in CALLS:

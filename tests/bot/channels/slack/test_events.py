@@ -243,13 +243,15 @@ async def test_a_place_says_which_messages_call_the_bot(fake: SlackFake) -> None
         assert len(await rig.receive(reply)) == 1
 
 
-async def test_bots_that_are_named_are_answered_four_times_in_a_row(fake: SlackFake) -> None:
-    """A message that comes as two events counts once; a person's begins the count anew."""
+def said_by_bot(number: int, bot_id: str = "B7", **fields: Any) -> dict[str, Any]:
+    """A bot mentions this one in the thread."""
+    ts = f"17000000{number}0.000100"
+    return message(f"{ME} {number}", ts, thread_ts=TS, user="U7", bot_id=bot_id, **fields)
 
-    def said_by_bot(number: int, bot_id: str = "B7", **fields: Any) -> dict[str, Any]:
-        ts = f"17000000{number}0.000100"
-        return message(f"{ME} {number}", ts, thread_ts=TS, user="U7", bot_id=bot_id, **fields)
 
+async def test_four_answers_in_a_row_are_given_where_bots_are_named(fake: SlackFake) -> None:
+    """A message that comes as two events counts once; the answer to a person is the first of a
+    row, and what people say to each other begins one too."""
     async with open_rig(fake, **in_place(bots=("B7",))) as rig:
         assert await rig.receive(said_by_bot(10, "B8")) == []
         for number in range(11, 17):
@@ -257,9 +259,23 @@ async def test_bots_that_are_named_are_answered_four_times_in_a_row(fake: SlackF
             await rig.receive(said_by_bot(number))
         assert rig.inbox.words == ["11", "12", "13", "14"]
         await rig.receive(mention("A person", "1700000190.000100", thread_ts=TS))
-        await rig.receive(said_by_bot(20, subtype="bot_message"))
-        assert rig.inbox.words[4:] == ["A person", "20"]
+        for number in range(20, 25):
+            await rig.receive(said_by_bot(number, subtype="bot_message"))
+        assert rig.inbox.words[4:] == ["A person", "20", "21", "22"]
         assert rig.inbox.accepted[-1][1].author_id == "U7"
+        among_people = message("<@U2> what do you say?", "1700000250.000100", thread_ts=TS)
+        assert await rig.receive(among_people) == []
+        for number in range(26, 32):
+            await rig.receive(said_by_bot(number))
+        assert rig.inbox.words[8:] == ["26", "27", "28", "29"]
+
+
+async def test_what_bots_read_is_posted_whole(fake: SlackFake) -> None:
+    """Also the answer to a person there."""
+    for bots in ((), ("B7",)):
+        async with open_rig(fake, **in_place(bots=bots)) as rig:
+            [(_, asked)] = await rig.receive(mention("Hello", f"170000000{len(bots)}.000100"))
+            assert read_address(asked.address).whole == bool(bots)
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,12 @@ async def test_a_long_answer_is_shown_while_it_is_written(fake: SlackFake, rig: 
     assert fake.called(STOP) == []
 
 
+async def test_an_answer_that_bots_read_is_no_stream(fake: SlackFake, rig: Rig) -> None:
+    """They would take what it begins with for all of it."""
+    await turn(rig, AnswerText(LONG), whole=True)
+    assert begun(fake) == []
+
+
 async def test_a_stream_whose_note_cannot_be_written_shows_no_word(
     fake: SlackFake, rig: Rig
 ) -> None:

@@ -121,10 +121,10 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
     asked = []
 
     @asynccontextmanager
-    async def open_model(name: str) -> AsyncIterator[Scripted]:
+    async def open_model(name: str, asker: str) -> AsyncIterator[Scripted]:
         asked.append(name)
         if name == "openai:keyless":
-            raise SettingsError("OPENAI_API_KEY", f"{name} needs it")
+            raise SettingsError("OPENAI_API_KEY", f"{asker} asks for {name}")
         is_gone = ModelError("unavailable", "there is no such model; check its name")
         yield Unsound(is_gone if name == "openai:gone" else None)
 
@@ -139,7 +139,7 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
         "failure",
         "places",
         "places.toml:2: openai:keyless: OPENAI_API_KEY",
-        "openai:keyless needs it",
+        "PLACES asks for openai:keyless",
     )
     assert gone == CheckResult(
         "failure",
