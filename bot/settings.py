@@ -314,10 +314,11 @@ class Settings(BaseSettings):
     @property
     def has_accounts(self) -> bool:
         """Whether PLACES has accounts of LINE or Slack; what is wrong with it is said elsewhere."""
+        path = self.places
         try:
-            text = self.places.read_text("utf-8-sig") if self.places else ""
+            text = path.read_text("utf-8-sig") if path and path.is_file() else ""
             return bool(tomllib.loads(text).get("account"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return False
 
     @property
