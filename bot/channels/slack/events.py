@@ -358,6 +358,8 @@ class Reader:
             return None
         parts = _parts(event, bot_users, is_mention=event.type == "app_mention")
         arrival = self._message_event(chat, event, event.ts, parts)
+        if is_bot and self._spoken_commands.answer(arrival.message.text) is not None:
+            return None  # a yes or no is a person's, whoever has asked
         if not is_allowed:
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
         follows = follows and not is_called

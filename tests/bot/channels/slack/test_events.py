@@ -262,6 +262,15 @@ async def test_bots_that_are_named_are_answered_four_times_in_a_row(fake: SlackF
         assert rig.inbox.accepted[-1][1].author_id == "U7"
 
 
+async def test_a_bot_neither_approves_nor_rejects(fake: SlackFake) -> None:
+    """Not even what it has asked for itself: a call that acts is a person's decision."""
+    async with open_rig(fake, **in_place(bots=("B7",), speak="all")) as rig:
+        for number, words in enumerate(("yes", f"{ME} Yes!", f"{ME} はい", "no", "Launch it")):
+            ts = f"170000002{number}.000100"
+            await rig.receive(message(words, ts, thread_ts=TS, user="U7", bot_id="B7"))
+        assert rig.inbox.words == ["Launch it"]
+
+
 @pytest.mark.parametrize(
     ("payload", "conversation", "event", "words"),
     [
