@@ -465,6 +465,17 @@ async def test_a_command_of_somebody_not_allowed_is_told_so(fake: SlackFake) -> 
         assert (heard.event, heard.target) == ("canned", "slack.not_allowed")
 
 
+async def test_a_command_where_nothing_is_answered_gets_no_answer(fake: SlackFake) -> None:
+    """Though its conversation is one of its own, which the channel's settings do not name."""
+
+    def settings_of(conversation: str, _person: str) -> PlaceSettings:
+        return PlaceSettings(speak="never" if conversation == f"slack:{TEAM}:{CHANNEL}" else "")
+
+    async with open_rig(fake, settings_of=settings_of) as rig:
+        assert await rig.receive(command("help")) == []
+        assert len(await rig.receive(command("help", channel="C0009"))) == 1
+
+
 async def test_a_command_without_its_parts_is_acknowledged(rig: Rig) -> None:
     """There is nobody to answer."""
     assert await rig.receive({"command": "/kaiwa", "text": "help"}) == []
