@@ -34,6 +34,7 @@ class Whom(NamedTuple):
     """A conversation, and a person there, as patterns name them.
 
     Attributes:
+        account: its name, also without the workspace of a Slack app that is in several.
         conversation: its id, and that of the Slack channel of a thread.
         person: empty where nobody is known.
     """
@@ -49,7 +50,9 @@ def whom(conversation: str, person: str) -> Whom:
     thread = SLACK_THREAD.fullmatch(conversation)
     ids = (conversation, thread[1]) if thread else (conversation,)
     people = (person,) if person else ()
-    return Whom((platform_of(conversation),), (account_of(conversation),), ids, people)
+    account = account_of(conversation)
+    accounts = account, account.partition(".")[0]
+    return Whom((platform_of(conversation),), accounts, ids, people)
 
 
 class Rank(NamedTuple):

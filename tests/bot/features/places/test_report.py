@@ -12,6 +12,7 @@ import pytest
 from bot.checks import CheckResult, Examined
 from bot.clock import Days
 from bot.errors import SettingsError
+from bot.features.places import seen as seen_places
 from bot.features.places.report import Field, Seen, examine, explain, rows, seen
 from bot.features.places.seen import SeenPlaces, Use
 from bot.settings import Settings, load
@@ -49,8 +50,9 @@ def settings(tmp_path: Path) -> Settings:
 
 async def _have_come(store: Store, number: int) -> bool:
     """Whether what rides with other requests is in the store."""
-    used = await SeenPlaces(store).used(Days("UTC").latest(1))
-    return len(await SeenPlaces(store).read()) == number and len(used) == number - 1
+    known = await SeenPlaces(store).read()
+    used = await SeenPlaces(store).used(Days("UTC").latest(1), known)
+    return (len(known), sum(use.tokens > 0 for use in used)) == (number, number - 1)
 
 
 async def test_each_field_is_explained_by_its_line(store: Store, settings: Settings) -> None:
@@ -83,6 +85,21 @@ async def test_places_are_listed_with_what_they_used(store: Store, settings: Set
     assert await seen(settings, store) == [
         Seen("line:bot:group:C9", "", 0, 0.0),
         Seen("slack:T1:C1", "places.toml:1 places.toml:6", 300, 0.0015),
+    ]
+
+
+async def test_what_is_kept_of_a_day_has_an_end(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many people write: the places that have used least are dropped."""
+    monkeypatch.setattr(seen_places, "MOST_SEEN", 3)
+    places, today = SeenPlaces(store), Days("UTC").today
+    names = [f"line:bot:user:U{number}" for number in range(5)]
+    for number, name in enumerate(names):
+        places.add_later(today, name, Use(10 * number + 10, number))
+    assert await places.used([today], [*names, "line:bot:user:U9"]) == [
+        *(Use(0, 0), Use(0, 0), Use(30, 2), Use(40, 3), Use(50, 4)),
+        Use(0, 0),
     ]
 
 
