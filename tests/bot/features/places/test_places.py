@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -16,12 +17,14 @@ from bot.errors import SettingsError
 from bot.features.places import feature
 from bot.features.places.feature import Places
 from bot.features.places.seen import GOOD, SeenPlaces
+from bot.features.summaries.feature import Summaries
 from bot.pipeline.services import Services
 from bot.place_file import read_sources
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.transcript import ToolCall
 from tests.bot.harness import HERE, Harness
+from tests.bot.pipeline.long_talks import LONG
 from tests.bot.test_alerts import notices
 from tests.fakes.tools import Echo, Slow, tool_map
 from tests.waiting import until, until_true
@@ -156,6 +159,23 @@ async def test_a_place_has_its_own_model(store: Store, path: Path) -> None:
         await harness.say("Hi", "m1")
     assert harness.box.texts == ["Mine"]
     assert harness.model.requests == []
+
+
+async def test_the_model_of_a_person_has_its_window_and_writes_their_summary(
+    store: Store, path: Path
+) -> None:
+    """What is said to it is sent to no other one."""
+    write(path, '[[place]]\nperson = "u1"\nmodel = "openai:own"\n')
+    own = Scripted([Step("1"), Step("2"), Step("3"), Step("Notes.")])
+    own.window = 2_000
+    async with opened(store, path, [], models={"openai:own": own}) as (harness, _):
+        notes = Summaries(harness.runner.services)
+        harness.runner.services.features.install([notes])
+        for number in range(3):
+            await harness.say(LONG, f"m{number}")
+        await asyncio.gather(*notes.writing.values())
+    assert harness.model.requests == []
+    assert [LONG in request.messages[0].text for request in own.requests] == [True] * 4
 
 
 async def test_tools_are_looked_up_at_each_request(store: Store, path: Path) -> None:
