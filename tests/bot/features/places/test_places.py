@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import structlog
 
-from bot.channels import PlaceSettings
-from bot.errors import SettingsError
+from bot.channels import InboundEvent, PlaceSettings
+from bot.errors import SettingsError, TryAgain
+from bot.features.courtesy.feature import Courtesy
 from bot.features.places import feature
 from bot.features.places.feature import Places
 from bot.features.places.seen import GOOD, SeenPlaces
@@ -23,7 +24,7 @@ from bot.place_file import read_sources
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.transcript import ToolCall
-from tests.bot.harness import HERE, Harness
+from tests.bot.harness import HERE, Harness, words
 from tests.bot.pipeline.long_talks import LONG
 from tests.bot.test_alerts import notices
 from tests.fakes.tools import Echo, Slow, tool_map
@@ -176,6 +177,22 @@ async def test_the_model_of_a_person_has_its_window_and_writes_their_summary(
         await asyncio.gather(*notes.writing.values())
     assert harness.model.requests == []
     assert [LONG in request.messages[0].text for request in own.requests] == [True] * 4
+
+
+async def test_sentences_of_the_catalogue_have_the_language_of_the_place(
+    store: Store, path: Path
+) -> None:
+    """An apology, and the answer to a sticker, where nobody shows another one."""
+    write(path, '[[place]]\nlanguage = "ja"\n')
+    failing = Step(error=TryAgain("model_down", "away"))
+    async with opened(store, path, [failing, failing]) as (harness, _):
+        services = harness.runner.services
+        services.features.install([Courtesy(services)])
+        await harness.say("1 + 1 = ?", "m1")
+        await harness.take(InboundEvent(words("m2", ""), action="sticker.hello"))
+        await harness.say("Hello there", "m3")
+    ja, en = (services.texts.get("apology.model_down", language) for language in ("ja", "en"))
+    assert harness.box.texts == [ja, services.texts.get("courtesy.hello", "ja"), en]
 
 
 async def test_tools_are_looked_up_at_each_request(store: Store, path: Path) -> None:
