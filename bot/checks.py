@@ -26,11 +26,13 @@ class Examined(NamedTuple):
     Attributes:
         store, tools: ``bot.store.Store``, ``toolset.tool_map.ToolMap``.
         open_model: opens one by its name, as ``provider:model``.
+        of_servers: how the names of tools begin that MCP servers have, which are not asked.
     """
 
     store: Any
     tools: Mapping[str, Any]
     open_model: Callable[[str], AbstractAsyncContextManager[Any]]
+    of_servers: tuple[str, ...] = ()
 
 
 def ago(at: int, now: int) -> str:

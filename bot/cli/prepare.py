@@ -22,6 +22,7 @@ from bot.providers.registry import check_models, model_secrets
 from bot.reports import print_checks
 from bot.settings import FeatureConfig, Settings, config_beside, secrets_in
 from bot.store import Store
+from toolset.mcp.catalog import tool_name
 from toolset.tool_map import ToolMap
 
 T = TypeVar("T")
@@ -85,7 +86,8 @@ def checks_of_features(
 
     async def check(config: type[FeatureConfig]) -> list[CheckResult]:
         async with open_store_of(settings) as store, open_tools(settings) as tools:
-            examined = Examined(store, tools, partial(open_model, settings))
+            servers = tuple(tool_name(server.name, "") for server in mcp_servers(settings))
+            examined = Examined(store, tools, partial(open_model, settings), servers)
             return await config_beside(config, settings).examine(settings, examined)
 
     checks: dict[str, Callable[[], Awaitable[list[CheckResult]]]] = {}

@@ -20,6 +20,7 @@ from bot.prices import MILLION, load_prices
 from bot.safe_text.glyphs import json_line
 from bot.settings import Settings
 from bot.store import Store
+from toolset.offer.rules import Rule, lowered, unknown
 
 DAYS = 30
 LONGEST = 120  # characters of a value
@@ -123,18 +124,25 @@ async def examine(settings: Settings, examined: Examined) -> list[CheckResult]:
         for name in place.fallbacks or (), place.reviewers or (), (place.model,):
             for model in filter(None, name):
                 found += await _model(where, model, examined)
-        for tool, risk in (place.risk or {}).items():
-            known = examined.tools.get(tool)
-            if known is None or (risk == "low" and known.definition.risk == "high"):
-                what = "is no tool on offer" if known is None else "acts, and nobody is asked"
+        rule = Rule(tools=place.tools or (), risk=place.risk or {})
+        for tool in unknown([rule], examined.tools):
+            if not tool.startswith(examined.of_servers):
+                found.append(_doubt(f"{where}: {tool} is no tool on offer", "remove it there"))
+        for tool in lowered([rule]):
+            if tool in examined.tools and examined.tools[tool].definition.risk == "high":
                 fix = "remove it there, or write high"
-                found.append(CheckResult("warning", "places", f"{where}: {tool} {what}", fix))
-        for pattern in place.conversation or ():
-            only = Place(conversation=(pattern,))
-            if not any(only.rank(whom(one, ""), 0) for one in places):
-                what = f"{where}: {pattern} matches no place of the last 30 days"
-                found.append(CheckResult("warning", "places", what, "see kaiwa places"))
+                found.append(_doubt(f"{where}: {tool} acts, and nobody is asked", fix))
+        for name, pattern in place.patterns():
+            only = Place.model_construct(**{name: (pattern,)})
+            # Who has written is not kept.
+            if name != "person" and not any(only.rank(whom(one, ""), 0) for one in places):
+                what = f"{where}: {name} {pattern} matches no place of the last 30 days"
+                found.append(_doubt(what, "see kaiwa places"))
     return found
+
+
+def _doubt(what: str, fix: str) -> CheckResult:
+    return CheckResult("warning", "places", what, fix)
 
 
 async def _model(where: str, model: str, examined: Examined) -> list[CheckResult]:

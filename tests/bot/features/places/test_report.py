@@ -28,11 +28,12 @@ dollars = 0.25
 [[place]]
 conversation = "slack:T1:C1"
 persona_file = "shop.md"
-risk = { launch = "low", gone = "high" }
+risk = { launch = "low", gone = "high", hub__list = "low" }
 speak = "never"
 tools = "launch, echo"
 
 [[place]]
+account = "shop"
 conversation = "slack:T9:*"
 person = "U1"
 tokens = 3
@@ -63,7 +64,7 @@ async def test_each_field_is_explained_by_its_line(store: Store, settings: Setti
         Field("persona_mode", "add", "places.toml:6"),
         Field("model", "openai:small", "places.toml:3"),
         Field("tools", "launch, echo", "places.toml:11"),
-        Field("risk", "launch low, gone high", "places.toml:9"),
+        Field("risk", "launch low, gone high, hub__list low", "places.toml:9"),
         Field(
             "speak",
             "never (nothing is answered there, and no command is run)",
@@ -113,7 +114,7 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
 
     SeenPlaces(store).note_later("slack:T1:C1", 1)
     await until_true(partial(_have_come, store, 1))
-    examined = Examined(store, tool_map(Launch(), Echo()), open_model)
+    examined = Examined(store, tool_map(Launch(), Echo()), open_model, ("hub__",))
     assert await examine(settings, examined) == [
         CheckResult(
             "failure",
@@ -124,19 +125,25 @@ async def test_the_doctor_names_what_is_doubtful(store: Store, settings: Setting
         CheckResult(
             "warning",
             "places",
+            "places.toml:6: gone is no tool on offer",
+            "remove it there",
+        ),
+        CheckResult(
+            "warning",
+            "places",
             "places.toml:6: launch acts, and nobody is asked",
             "remove it there, or write high",
         ),
         CheckResult(
             "warning",
             "places",
-            "places.toml:6: gone is no tool on offer",
-            "remove it there, or write high",
+            "places.toml:13: account shop matches no place of the last 30 days",
+            "see kaiwa places",
         ),
         CheckResult(
             "warning",
             "places",
-            "places.toml:13: slack:T9:* matches no place of the last 30 days",
+            "places.toml:13: conversation slack:T9:* matches no place of the last 30 days",
             "see kaiwa places",
         ),
     ]
