@@ -52,7 +52,7 @@ class Alerts:
         self._language = language
         self._platform, _, self._recipient = recipient.partition(":")
         self._channel: Channel | None = None
-        self._sent: tuple[str, set[str]] = ("", set())
+        self._sent: tuple[str, dict[str, bool]] = ("", {})  # of a day: by name, whether it went out
 
     def connect(self, channels: Mapping[str, Channel]) -> None:
         """Send alerts through the operator's channel from now on, if it is one of these."""
@@ -77,26 +77,29 @@ class Alerts:
         """
         day = self._days.today
         if self._sent[0] != day:
-            self._sent = (day, set())
+            self._sent = (day, {})
         if cause in COUNTED:
             self._store.kv.add_later(_counter(cause), 1, COUNTED_S)
         name = "_".join(filter(None, ("notice", day, cause, platform, about)))
-        if name in self._sent[1]:
+        sent = self._sent[1]
+        if sent.get(name):
             return
-        self._sent[1].add(name)
+        is_news, sent[name] = name not in sent, True
         count = await self._count(cause)
         text = self._texts.get(
             f"alert.{cause}", self._language, platform=platform, detail=detail, count=count
         )
         if "@" in platform and platform not in text:
             text = f"{platform}: {text}"
-        log.error("alert.raised", cause=cause, notice=text)
+        if is_news:  # a store that is away keeps it back, however often it is raised
+            log.error("alert.raised", cause=cause, notice=text)
         try:
             if await self.post(name, text, platform) and count:
                 self._store.kv.add_later(_counter(cause), -count, COUNTED_S)
         except StoreUnavailable as error:
-            self._sent[1].discard(name)
-            log.warning("alert.not_sent", alert=cause, cause=str(error))
+            sent[name] = False
+            if is_news:
+                log.warning("alert.not_sent", alert=cause, cause=str(error))
 
     async def _count(self, cause: str) -> int:
         """How often a counted cause came since its last alert, this time included."""

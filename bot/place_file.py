@@ -25,6 +25,7 @@ from bot.transcript import encode
 
 MOST_BYTES = 256 * 1024  # of the file
 MOST_PERSONA_BYTES = 64 * 1024  # of each persona file
+MOST_CHARACTERS = 1_000_000  # of all of them: the store keeps them
 MOST_TABLES = 500
 VARIABLE = "PLACES"
 PLACE, ACCOUNT = "place", "account"
@@ -126,6 +127,9 @@ def read_sources(path: Path) -> Sources:
             where = f"{name}, line {table.line_of('persona_file')}, place {table.number}"
             at = f"{where}, persona_file"
             personas[given] = _read(path.parent / given, at, MOST_PERSONA_BYTES).strip()
+    if sum(map(len, personas.values())) > MOST_CHARACTERS:
+        fix = f"its persona files have more than {MOST_CHARACTERS:,} characters; shorten them"
+        raise SettingsError(VARIABLE, f"{name}: {fix}")
     return Sources(name, text, personas)
 
 
@@ -150,6 +154,8 @@ def unpack(kept: bytes) -> Sources:
 
 def _read(path: Path, where: str, most: int) -> str:
     try:
+        if not path.is_file():  # a pipe would make the reader wait, and is empty the next time
+            raise OSError
         with path.open("rb") as file:
             data = file.read(most + 1)
     except (OSError, ValueError):

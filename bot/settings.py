@@ -74,8 +74,7 @@ def _base_url(value: str) -> str:
 
 
 def _stripped(value: SecretStr) -> str:
-    """Without the blanks around a pasted secret; a character that no HTTP header can hold is an
-    error."""
+    """Without the blanks around a pasted secret; what no HTTP header can hold is an error."""
     stripped = value.get_secret_value().strip()
     if not (stripped.isascii() and stripped.isprintable()):
         raise ValueError("has a character that cannot be part of it; copy it again")
@@ -314,10 +313,11 @@ class Settings(BaseSettings):
     @property
     def has_accounts(self) -> bool:
         """Whether PLACES has accounts of LINE or Slack, as one that cannot be read may."""
+        if (path := self.places) is None:
+            return False
         try:
-            text = self.places.read_text("utf-8-sig") if self.places else ""
-            return bool(tomllib.loads(text).get("account"))
-        except (OSError, ValueError):
+            return not path.is_file() or "account" in tomllib.loads(path.read_text("utf-8-sig"))
+        except (OSError, ValueError, RecursionError):
             return True
 
     @property

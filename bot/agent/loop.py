@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from copy import copy
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 
 from msgspec.structs import asdict, replace
@@ -244,7 +244,8 @@ class Agent:
         return Provenance(turn, self._tools_of(turn))
 
     def _runner_of(self, turn: Turn) -> ToolRunner:
-        return ToolRunner(self._tools_of(turn), self._hooks, self._metrics, self.provenance(turn))
+        find_tools = partial(self._tools_of, turn)
+        return ToolRunner(find_tools, self._hooks, self._metrics, self.provenance(turn))
 
     def _tools_of(self, turn: Turn) -> ToolMap:
         """The tools of this place and person, as they are now: a server may list its tools anew

@@ -8,7 +8,9 @@ order of the calls.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from operator import itemgetter
 
 from msgspec import structs
 
@@ -50,13 +52,18 @@ class ToolRunner:
     """Runs the tool calls of a turn, each after its hooks, its validation and its approval.
 
     Args:
+        find_tools: the tools of the place and the person, as they are now; asked at each call.
         provenance: of the turn's addresses.
     """
 
     def __init__(
-        self, tools: ToolMap, hooks: Hooks, metrics: Metrics, provenance: Provenance
+        self,
+        find_tools: Callable[[], ToolMap],
+        hooks: Hooks,
+        metrics: Metrics,
+        provenance: Provenance,
     ) -> None:
-        self._tools = tools
+        self._find_tools = find_tools
         self._hooks = hooks
         self._metrics = metrics
         self._provenance = provenance
@@ -70,60 +77,60 @@ class ToolRunner:
             TurnFailed: a hook has aborted the turn.
         """
         slots = asyncio.Semaphore(MAX_PARALLEL)
+        reviewed: list[tuple[int, ToolCall]] = []
 
         async def one(index: int, call: ToolCall) -> None:
             async with slots:
-                await self._call(turn, index, call)
+                tools = self._find_tools()
+                # A risk may change meanwhile; what somebody has decided about stays decided.
+                if self._needs_review(tools, call) or turn.is_decided(call):
+                    reviewed.append((index, call))
+                else:
+                    await self._call(turn, index, call, tools)
 
-        reviewed: list[tuple[int, ToolCall]] = []
         try:
             async with asyncio.TaskGroup() as group:
                 for index, call in turn.open_calls():
-                    # A risk may change meanwhile; what somebody has decided about stays decided.
-                    if self._needs_review(call) or turn.is_decided(call):
-                        reviewed.append((index, call))
-                    else:
-                        group.create_task(one(index, call))
+                    group.create_task(one(index, call))
         except (
             ExceptionGroup
         ) as failed:  # raised by a hook or the ports, never by a tool; the first is enough
             raise failed.exceptions[0] from failed
-        for index, call in reviewed:
-            await self._call(turn, index, call)
+        for index, call in sorted(reviewed, key=itemgetter(0)):
+            await self._call(turn, index, call, self._find_tools())
 
     async def close(self, turn: Turn, error: str) -> None:
         """Give every call that is still open its one result, so that the transcript stays whole."""
         for _, call in turn.open_calls():
             result = error_of(call, error)
             if call.id in turn.started:
-                self._observe_end(call, call, result, 0)
+                self._observe_end(self._find_tools(), call, call, result, 0)
             await turn.record_result(result)
 
-    def _needs_review(self, call: ToolCall) -> bool:
+    def _needs_review(self, tools: ToolMap, call: ToolCall) -> bool:
         """Whether the call acts, or would open an address that nobody gave."""
-        tool = self._tools.get(call.name)
-        return bool(tool and (tool.definition.risk == "high" or self._composed_in(call)))
+        tool = tools.get(call.name)
+        return bool(tool and (tool.definition.risk == "high" or self._composed_in(tools, call)))
 
-    def _composed_in(self, call: ToolCall) -> str:
+    def _composed_in(self, tools: ToolMap, call: ToolCall) -> str:
         """The address that the model has composed for the call to open; what a hook changes is the
         operator's."""
-        tool = self._tools.get(call.name)
+        tool = tools.get(call.name)
         return self._provenance.composed_in(call, tool.definition) if tool is not None else ""
 
-    async def _call(self, turn: Turn, index: int, call: ToolCall) -> None:
+    async def _call(self, turn: Turn, index: int, call: ToolCall, tools: ToolMap) -> None:
         show = turn.context.watcher.show
-        title = self._tools.title(call.name, turn.context.locale)
+        title = tools.title(call.name, turn.context.locale)
         await show(ToolStarted(call.id, call.name, call.arguments, title))
         context = _context(turn, call, index)
-        name = call.name if call.name in self._tools else "unknown"
+        name = call.name if call.name in tools else "unknown"
         if observe := OBSERVER.get():
             observe(CallBegun(call, name))
         measured = Span("tool", self._metrics)
         made, outcome = await self._hooks.before(call, context)
         checked = structs.replace(made, reason=call.reason)
-        outcome = outcome or await self._run_checked(
-            turn, index, checked, context, self._composed_in(call)
-        )
+        composed = self._composed_in(tools, call)
+        outcome = outcome or await self._run_checked(turn, index, checked, tools, context, composed)
         outcome = await self._hooks.after(made, context, outcome)
         result = "rejected" if outcome.is_rejected else "error" if outcome.is_error else "ok"
         ms = measured.end("tool.called", result, name)
@@ -149,7 +156,7 @@ class ToolRunner:
             choices=_choices(outcome, turn.context.commands),
         )
         recorded = turn.fitting(made_result)
-        self._observe_end(call, made, recorded, ms)
+        self._observe_end(tools, call, made, recorded, ms)
         await turn.record_result(recorded)
         await show(
             ToolFinished(
@@ -162,15 +169,23 @@ class ToolRunner:
             )
         )
 
-    def _observe_end(self, call: ToolCall, made: ToolCall, result: ToolResult, ms: int) -> None:
+    def _observe_end(
+        self, tools: ToolMap, call: ToolCall, made: ToolCall, result: ToolResult, ms: int
+    ) -> None:
         """Show a call's end, before it is recorded."""
         if observe := OBSERVER.get():
-            tool = self._tools.get(call.name)
+            tool = tools.get(call.name)
             risk = tool.definition.risk if tool else ""
             observe(CallEnded(call, made, risk, result, ms))
 
     async def _run_checked(
-        self, turn: Turn, index: int, call: ToolCall, context: ToolContext, composed: str
+        self,
+        turn: Turn,
+        index: int,
+        call: ToolCall,
+        tools: ToolMap,
+        context: ToolContext,
+        composed: str,
     ) -> ToolOutcome:
         """Check number, repetition, arguments, addresses, approval and earlier starts; then make
         the call.
@@ -178,16 +193,15 @@ class ToolRunner:
         Args:
             composed: the address that the call would open and nobody gave.
         """
-        tool, reason = self._tools.get(call.name), call.reason
+        tool, reason = tools.get(call.name), call.reason
         call = ToolCall(call.id, call.name, call.arguments)
         if (times := turn.repeated(index)) >= MAX_REPEATED:
             return ToolOutcome.error(REPEATED.format(times=times))
         if tool is not None and 0 < tool.per_turn <= _earlier_calls(turn, index, call.name):
             return ToolOutcome.error(CALLED_ENOUGH.format(name=call.name, limit=tool.per_turn))
         if tool is None or tool.complaint(call.arguments):
-            return await self._tools.call(
-                call.name, call.arguments, context
-            )  # the outcome says what is wrong
+            # the outcome says what is wrong
+            return await tools.call(call.name, call.arguments, context)
         if stored := self._provenance.composed_to_keep(call, tool.definition):
             return ToolOutcome.error(COMPOSED.format(address=shortened(stored, ADDRESS_CAP)))
         if tool.definition.risk == "high" or composed or turn.is_decided(call):

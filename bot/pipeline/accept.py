@@ -20,7 +20,7 @@ from bot.pipeline.select import (
     LEFT_OUT,
     parse,
 )
-from bot.pipeline.services import Services
+from bot.pipeline.services import HERE, Services
 from bot.store import ANSWER_S, ARRIVAL, ASIDE, CHANGE, CONTROL, Accepted, translate_errors
 from bot.telemetry import Metrics
 from bot.telemetry.observed import INCOMING
@@ -63,6 +63,7 @@ class Intake:
         """
         if self.closed:
             raise StoreUnavailable("shutting down", cause="stopping")
+        HERE.set(conversation)
         speak = self._settings_of(conversation, event.author_id).speak
         if speak == "never" and not (event.is_change or event.event in ALWAYS_ACCEPTED):
             return False

@@ -232,7 +232,7 @@ class Answerer:
         services, turn_id = self._services, attempt.journalled.turn_id
         conversation, features = attempt.lease.conversation, services.features
         stored = None if attempt.history_changed else attempt.journalled.history
-        history = await self._window.load(conversation, stored)
+        history = await self._window.load(conversation, events[-1].author_id, stored)
         # The messages of a turn that goes on already quote what came before them.
         is_new = not (history or attempt.journalled.is_reopened)
         asked = await attempt.receive(events, is_new=is_new)

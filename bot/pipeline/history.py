@@ -68,22 +68,24 @@ class HistoryWindow:
     """Loads the history of a request.
 
     Args:
-        model_of: the model that answers in a conversation.
+        model_of: the model that answers a person in a conversation.
         tokens: of the history in a request, at most.
 
     Attributes:
-        grown: conversations whose turns nearly fill a request, each with the bytes that these may
-            have.
+        grown: conversations whose turns nearly fill a request, each with whose request it is, and
+            the bytes that the turns may have.
     """
 
-    def __init__(self, store: Store, model_of: Callable[[str], Provider], tokens: int) -> None:
+    def __init__(self, store: Store, model_of: Callable[[str, str], Provider], tokens: int) -> None:
         self._store = store
         self._model_of = model_of
         self._tokens = tokens
-        self.grown: dict[str, int] = {}
+        self.grown: dict[str, tuple[str, int]] = {}
 
-    async def load(self, conversation: str, stored: StoredHistory | None = None) -> list[Message]:
-        """The summary as a message, then the newest turns that fit.
+    async def load(
+        self, conversation: str, person: str = "", stored: StoredHistory | None = None
+    ) -> list[Message]:
+        """The summary as a message, then the newest turns that fit into this person's request.
 
         Args:
             stored: the newest ``READ_TURNS``, if they were read already.
@@ -92,10 +94,10 @@ class HistoryWindow:
             StoreUnavailable: the store does not answer.
         """
         turns = read_turns(stored or await self._store.history.recall(conversation, READ_TURNS))
-        since, window = turns.since, self._model_of(conversation).window
+        since, window = turns.since, self._model_of(conversation, person).window
         size = TOKEN_BYTES * (min(self._tokens, window // 2) if window else self._tokens)
         if len(since) > READ_TURNS * FULL or sum(len(entry) for entry, _ in since) > size * FULL:
-            self.grown[conversation] = size
+            self.grown[conversation] = person, size
         summary = cut_summary(turns.summary.text, size) if turns.summary else ""
         number = fitting(reversed(since), size - len(summary.encode()))
         messages = messages_of(since[len(since) - number :])

@@ -25,7 +25,7 @@ FENCE = "```"
 
 def sentence(services: Services, key: str, turn: Turn) -> str:
     """A sentence of the catalogue in the language of the turn."""
-    default = services.defaults.language
+    default = services.default_language(turn.asker.id)
     language = language_for(turn.last_user_text, turn.asker.locale, default)
     return services.texts.get(key, language)
 

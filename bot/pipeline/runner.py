@@ -149,9 +149,9 @@ class ConversationRunner:
                     return NextWakeup(taken, WHOLE_INBOX, at_once)
                 outbox = await self._relay.deliver(lease, taken)
                 journalled = await self._begin(lease, outbox)
-        if not self.closing and (size := self.window.grown.pop(lease.conversation, 0)):
+        if not self.closing and (grown := self.window.grown.pop(lease.conversation, None)):
             for note in self.services.features.hooks(Feature.history_grown):
-                note(lease.conversation, size)
+                note(lease.conversation, *grown)
         # When closing, a turn may still wait in its journal, and the store knows when to go on with
         # it.
         return None if outbox.released else NextWakeup(None if self.closing else outbox.retry_at)

@@ -47,7 +47,7 @@ from bot.store import Erase, JournalledTurn, Lease, Store
 from bot.telemetry import Metrics
 from bot.telemetry.observed import OBSERVER, ObservedStep, ShareBegun, ShareEnded
 from bot.texts import Texts, language_for
-from bot.transcript import Message, channel_of
+from bot.transcript import Author, Message, channel_of
 from toolset.stores import FindStore
 from toolset.tool_map import ToolMap
 
@@ -255,6 +255,7 @@ class Features:
 
     async def overview(self, conversation: str, event: InboundEvent) -> list[KeptSection]:
         """See ``Feature.overview``. What all of them ask the store leaves together."""
+        HERE.set(conversation)
         asked = (overview(conversation, event) for overview in self.hooks(Feature.overview))
         return list(filter(None, await asyncio.gather(*asked)))
 
@@ -362,8 +363,12 @@ class Services:
         """The language in which the event's author is answered."""
         text, locale = event.message.text, (event.message.author or NOBODY).locale
         is_command = self.commands.read(text) is not None
-        default = self.settings_of(HERE.get(), event.author_id).language or self.defaults.language
+        default = self.default_language(event.author_id)
         return language_for(text, locale, default, is_command=is_command)
+
+    def default_language(self, person: str = "") -> str:
+        """The language of a person here who shows none: the place's or the bot's."""
+        return self.settings_of(HERE.get(), person).language or self.defaults.language
 
     def sentence(self, key: str, event: InboundEvent, **values: object) -> str:
         """A sentence of the catalogue in the language of the event's author."""
@@ -378,9 +383,12 @@ class Services:
 
     def time_zone(self, event: InboundEvent) -> str:
         """The author's time zone; the place's or the bot's if the author's is unknown."""
-        default = self.settings_of(HERE.get(), event.author_id).time_zone
-        zone = (event.message.author or NOBODY).time_zone
-        return usable_zone(zone, default or self.defaults.time_zone)
+        return self.zone_of(event.message.author or NOBODY)
+
+    def zone_of(self, person: Author) -> str:
+        """The same of a person here."""
+        default = self.settings_of(HERE.get(), person.id).time_zone or self.defaults.time_zone
+        return usable_zone(person.time_zone, default)
 
 
 def leave_to_workers(conversation: str, author: str) -> None:

@@ -273,7 +273,7 @@ class TurnRunner:
         is_awaited = bool(asked or batch.commands or batch.canned or batch.presses or not events)
         if not is_awaited or self._services.channel(lease.conversation) is None:
             return TurnResult()
-        language = self._services.defaults.language
+        language = self._services.default_language()
         if events:
             language = await self._services.known_language(lease.conversation, events[-1])
         text = self._services.texts.get("apology.crashed", language)

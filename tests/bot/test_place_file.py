@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bot.errors import SettingsError
 from bot.place_file import MOST_BYTES, Table, parse, read_sources, unpack
+from bot.settings import load
 from bot.transcript import encode
 
 FILE = '''# what differs where
@@ -99,6 +101,36 @@ def test_what_is_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SettingsError, match=r"places\.toml: is no text; save it as UTF-8"):
         read_sources(path)
+
+
+def test_only_files_are_read(tmp_path: Path) -> None:
+    """A pipe is empty the next time, and keeps its reader waiting; what cannot be read may hold
+    accounts."""
+    path = tmp_path / "places.toml"
+    os.mkfifo(path)
+    for where in (path, tmp_path, tmp_path / "gone.toml"):
+        with pytest.raises(SettingsError, match="there is no such file, or it cannot be read"):
+            read_sources(where)
+        assert load(known={"places": where}).has_accounts
+
+
+def test_lists_within_lists_are_no_reason_to_stop(tmp_path: Path) -> None:
+    """However deep: the file is wrong like any other."""
+    path = written(tmp_path, f"a = {'[' * 10_000}")
+    assert load(known={"places": path}).has_accounts
+    with pytest.raises(SettingsError, match="write TOML"):
+        read_sources(path)
+
+
+def test_persona_files_are_short_enough_to_be_kept(tmp_path: Path) -> None:
+    """All together."""
+    text = ""
+    for number in range(17):
+        (tmp_path / f"{number}.md").write_text("x" * 60_000, "utf-8")
+        text += f'[[place]]\npersona_file = "{number}.md"\n'
+    fix = "PLACES: places.toml: its persona files have more than 1,000,000 characters"
+    with pytest.raises(SettingsError, match=fix):
+        read_sources(written(tmp_path, text))
 
 
 class Place(BaseModel):

@@ -233,9 +233,9 @@ class Reader:
             return None
         return self._read_message(envelope, bot_users, place, is_bot) if event.ts else None
 
-    def read_command(self, command: Command, *, is_direct: bool) -> ReceivedEvent:
-        """A slash command as a message. Its answer is for the sender alone, so it has a
-        conversation of its own.
+    def read_command(self, command: Command, *, is_direct: bool) -> ReceivedEvent | None:
+        """A slash command as a message; None where nothing is answered. Its answer is for the
+        sender alone, so it has a conversation of its own.
 
         Args:
             is_direct: it was given in the sender's 1:1 with the bot, to whose conversation it
@@ -246,6 +246,8 @@ class Reader:
         if text.partition(" ")[0].casefold() in self._host.tool_commands:
             text = f"/{text}"  # people leave the slash of a tool's command out there
         chat = Chat(command.team_id, command.channel_id, account=self._account)
+        if self._host.settings_of(chat.conversation, command.user_id).speak == "never":
+            return None
         message_id = chat.message_id(command.trigger_id or new_id("command"))
         author = Author(command.user_id)
         message = Message(message_id, "user", (Text(text),), now_ms(), author=author)
@@ -364,6 +366,8 @@ class Reader:
             return None
         parts = _parts(event, bot_users, is_mention=event.type == "app_mention")
         arrival = self._message_event(chat, event, event.ts, parts, whole=bool(author))
+        if is_bot and self._spoken_commands.answer(arrival.message.text) is not None:
+            return None  # a yes or no is a person's, whoever has asked
         if not is_allowed:
             arrival = replace(arrival, event="canned", target="slack.not_allowed")
         follows = follows and not is_called

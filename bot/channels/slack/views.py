@@ -242,7 +242,7 @@ class Forms:
         language = known.language if known else self._language
         if known is None or known.card.key != key or known.is_whole:
             await self._tell(pressed, "card.over", language)
-        elif pressed.user.id not in {known.card.asker_id, *self._approvers(conversation, pressed)}:
+        elif pressed.user.id not in self._deciders(conversation, known.card.asker_id):
             await self._tell(pressed, "card.not_yours", language)
         else:
             view = self._view(known, conversation, self._reader.address_of(pressed))
@@ -252,9 +252,9 @@ class Forms:
                 log.warning("slack.modal_not_opened", cause=cause)
                 await self._tell(pressed, "slack.review_late", language)
 
-    def _approvers(self, conversation: str, pressed: Press) -> Collection[str]:
-        approvers = self._settings_of(conversation, pressed.user.id).approvers
-        return self._config.approvers if approvers is None else approvers
+    def _deciders(self, conversation: str, asker: str) -> Collection[str]:
+        approvers = self._settings_of(conversation, asker).approvers
+        return {asker, *(self._config.approvers if approvers is None else approvers)}
 
     def read_press(self, pressed: ViewPress) -> ReceivedEvent | None:
         """The event of a button in a form; None for a button that is not ours."""

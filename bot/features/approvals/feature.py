@@ -57,7 +57,7 @@ class Approvals(Feature, Decisions):
     async def may_call(self, turn: CallingTurn, acting: ActingCall) -> ApprovalDecision:
         """Decide about a call at once, or ask a person. Reviewers vote first."""
         call, conversation = acting.call, turn.lease.conversation
-        default = self._services.defaults.language
+        default = self._services.default_language(acting.asker.id)
         language = language_for(acting.text, acting.asker.locale, default)
         place = self._services.settings_of(conversation, acting.asker.id)
         config = self._config.with_approvers(place.approvers)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from bot.agent.turn import with_edit
 from bot.channels import InboundEvent
-from bot.clock import now_ms, usable_zone
+from bot.clock import now_ms
 from bot.features.background.settings import Config
 from bot.features.background.store import BACKGROUND_S, KIND, StoredBackground
 from bot.file_types import kind_of
@@ -73,7 +73,7 @@ class Background(DeletesBackground):
         if not kept:
             return None
         messages = await self._services.with_names(request.conversation, kept)
-        zone = usable_zone(request.author.time_zone, self._services.defaults.time_zone)
+        zone = self._services.zone_of(request.author)
         lines = [OPENING.format(silent=SILENT)]
         lines += [_line(message, ZoneInfo(zone)) for message in messages]
         return Message(BACKGROUND_ID, "user", (Text("\n".join(lines)),), messages[-1].at)

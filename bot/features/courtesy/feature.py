@@ -30,7 +30,7 @@ class Courtesy(Feature):
         if any(sign in last[-END:] for sign in ASKING):
             return ""
         newest = events[-1]
-        spoken = language_of(last, self._services.defaults.language)
+        spoken = language_of(last, self._services.default_language(newest.author_id))
         language = language_for("", (newest.message.author or NOBODY).locale, spoken)
         says = newest.action.removeprefix(STICKER)
         return self._services.texts.get(f"courtesy.{says}", language)

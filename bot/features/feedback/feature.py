@@ -44,7 +44,7 @@ class Feedback(Feature):
         if not model:
             return reply
         value = f"{now_ms()}:{turn.turn_id}:{model}{f'~{turn.persona}' if turn.persona else ''}"
-        language = language_of(reply.text, self._services.defaults.language)
+        language = language_of(reply.text, self._services.default_language())
         good, bad = (
             self._services.texts.get(f"feedback.{key}", language) for key in ("good", "bad")
         )

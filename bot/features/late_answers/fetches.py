@@ -169,7 +169,7 @@ class Fetches:
         if not delivery.more_kept:
             return delivery
         reply, texts = delivery.reply, self._texts
-        language = language_of(reply.text, self._services.defaults.language)
+        language = language_of(reply.text, self._services.default_language(delivery.asker))
         button = fetch_button("earlier", delivery.asker, texts, language)
         return replace(delivery, reply=replace(reply, buttons=(*reply.buttons, button)))
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from bot.channels import InboundEvent, Reply
 from bot.features.limits.budgets import Balance, Excess
 from bot.pipeline.services import Services
+from bot.prices import MILLION
 
 
 class Sentences:
@@ -32,9 +33,10 @@ class Sentences:
         """Why messages are not answered, and until when.
 
         Args:
-            most: what the limit allows.
+            most: what the limit allows; millionths of a dollar.
         """
-        language, limit = self._services.language(event), f"{most:,}"
+        language = self._services.language(event)
+        limit = f"{most / MILLION:,.2f}" if excess.unit == "dollars" else f"{most:,}"
         when = self._when(event, language)
         text = self._sentence(f"{excess.scope}_{excess.unit}", language, limit=limit, when=when)
         announced = self._services.features.announce(event, text) if event.scheduled else None

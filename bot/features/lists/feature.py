@@ -46,7 +46,7 @@ class Lists(Feature):
         lists: dict[str, list[StoredItem]] = {}
         for item in await self._lists_in(conversation).read():
             lists.setdefault(item.list_name, []).append(item)
-        language = self._services.defaults.language
+        language = self._services.default_language()
         cards: list[ButtonCard] = []
         for name, items in lists.items():
             key = key_of(name)

@@ -21,13 +21,14 @@ from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
 from bot.place_file import Sources, read_sources, unpack
 from bot.prices import MILLION, cost, load_prices
+from bot.store.keys import digest_of
 from bot.telemetry.observed import ObservedStep, ResponseRead
 from bot.transcript import UNREADABLE, encode
 from toolset.offer.rules import Rule
 
 log = structlog.stdlib.get_logger(__name__)
 
-LOOK_S = 3.0  # between two looks at the file
+LOOK_S = 2.0  # between two looks at the file
 KINDS = ("input", "cached", "output", "thinking")
 Stamps = tuple[tuple[int, int, int], ...]
 
@@ -46,7 +47,8 @@ class Places(Feature):
         self._fallbacks = fallbacks
         self._seen = SeenPlaces(services.store)
         self._book: PlaceBook | None = None
-        self._stamps: Stamps = ()
+        self._stamps: Stamps = ()  # of what was read
+        self._looked_at: Stamps = ()
         self._broken = ""  # why the file cannot be used
         self._looking: asyncio.Task[None] | None = None
         self.every = {DAY_S: self._keep}
@@ -101,15 +103,22 @@ class Places(Feature):
     async def _look_again(self) -> None:
         while True:
             await asyncio.sleep(LOOK_S)
-            if self._broken:
-                await self._services.alerts.notice("places_broken", self._broken)
-            stamps = await asyncio.to_thread(_stamps, self._paths())
-            # A persona file that is missing is not among those that are looked at.
-            if self._broken or stamps != self._stamps:
-                try:
-                    await self._read()
-                except Exception:  # the next look may succeed
-                    log.exception("places.not_read")
+            try:
+                await self.look()
+            except Exception:  # the next look may succeed
+                log.exception("places.not_read")
+
+    async def look(self) -> None:
+        """Read the file if it is another one, and nobody has written it since the last look: what
+        is half written may be without an error, and is never read."""
+        if self._broken:
+            about = digest_of(self._broken)
+            await self._services.alerts.notice("places_broken", self._broken, about=about)
+        before, now = self._looked_at, await asyncio.to_thread(_stamps, self._paths())
+        self._looked_at = now
+        # A persona file that is missing is not among those that are looked at.
+        if now == before and (self._broken or now != self._stamps):
+            await self._read()
 
     def _paths(self) -> Sequence[Path]:
         personas: Iterable[str] = self._book.sources.personas if self._book else ()
@@ -128,15 +137,15 @@ class Places(Feature):
             if book is None or book.sources != sources:
                 book = self._make(sources)
         except SettingsError as error:
-            if error.fix != self._broken:
+            is_news, self._broken = error.fix != self._broken, error.fix
+            if is_news:
                 log.error("places.broken", cause=error.fix)
-            self._broken = error.fix
-            await self._take_kept(error)
+            await self._take_kept(error, is_news=is_news)
             return
+        # Those of before the reading, so that no change is missed; where it names other personas
+        # than before, it is read once more.
         self._broken, self._stamps = "", stamps
         self._take(book)
-        # Its personas may be others than those whose stamps were taken.
-        self._stamps = await asyncio.to_thread(_stamps, self._paths())
         await self._keep()
 
     def _make(self, sources: Sources) -> PlaceBook:
@@ -154,7 +163,7 @@ class Places(Feature):
         if before and accounts[0] != accounts[1]:
             log.warning("places.accounts_changed", fix="restart Kaiwa")
 
-    async def _take_kept(self, error: SettingsError) -> None:
+    async def _take_kept(self, error: SettingsError, *, is_news: bool) -> None:
         """Take the last good file that any process has read; see ``_read``."""
         try:
             kept = await self._services.store.kv.get(GOOD)
@@ -162,7 +171,8 @@ class Places(Feature):
             if sources and (self._book is None or self._book.sources != sources):
                 self._take(self._make(sources))
         except (SettingsError, StoreUnavailable, *UNREADABLE) as failure:
-            log.warning("places.none_kept", cause=str(failure))
+            if is_news:
+                log.warning("places.none_kept", cause=str(failure))
         if self._book is None:
             raise error
 

@@ -15,14 +15,13 @@ from bot.checks import CheckResult, Examined
 from bot.clock import Days
 from bot.errors import ModelError, SettingsError
 from bot.features.places.book import PlaceBook
-from bot.features.places.seen import SeenPlaces, Use
+from bot.features.places.seen import SeenPlaces
 from bot.features.places.table import Place, Whom, whom
 from bot.place_file import VARIABLE, read_sources
 from bot.prices import MILLION, load_prices
 from bot.safe_text.glyphs import json_line
 from bot.settings import Settings
 from bot.store import Store
-from bot.store.keys import digest_of
 from toolset.offer.rules import Rule, unknown
 
 DAYS = 30
@@ -69,15 +68,14 @@ async def seen(settings: Settings, store: Store) -> list[Seen]:
     """The places, the newest first."""
     book, days = book_of(settings), Days(settings.timezone).latest(DAYS)
     places, found = SeenPlaces(store), []
-    used = await places.used(days)
-    for place in await places.read():
+    known = await places.read()
+    for place, use in zip(known, await places.used(days, known), strict=True):
         tables = [
             book.source(number, "")
             for number, one in enumerate(book.places)
             if one.model_copy(update={"person": None}).rank(whom(place, ""), number)
         ]
-        tokens, micros = used.get(digest_of(place), Use(0, 0))
-        found.append(Seen(place, " ".join(tables), tokens, micros / MILLION))
+        found.append(Seen(place, " ".join(tables), use.tokens, use.micros / MILLION))
     return found
 
 

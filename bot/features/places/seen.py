@@ -2,23 +2,24 @@
 
 kaiwa:{03}:note:places:good:…             the last good file with its personas
 kaiwa:{07}:places:seen                    where people have written, by the time of the newest
-kaiwa:{07}:places:use:2026-11-21          tokens and micro-dollars by the digest of a place
+kaiwa:{07}:places:tokens:2026-11-21       the digests of places by what they have used
+kaiwa:{07}:places:micros:2026-11-21       the same in millionths of a dollar
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from bot.clock import DAY_S
 from bot.store import Store
 from bot.store.keys import digest_of, shared_key
+from bot.store.server import Command
 
 GOOD = "places:good"
 GOOD_S = 90 * DAY_S  # after somebody has read it last
 SEEN_S = 30 * DAY_S
-MOST_SEEN = 1_000
+MOST_SEEN = 1_000  # places, also of a day's use
 USE_S = 35 * DAY_S
 SEEN = shared_key("places", "seen")
 
@@ -48,12 +49,12 @@ class SeenPlaces:
 
     def add_later(self, day: str, place: str, use: Use) -> None:
         """Add what a place has used with the process's next request."""
-        key, name = _use_key(day), digest_of(place)
-        commands = [
-            ("HINCRBY", key, f"{name} tokens", use.tokens),
-            ("HINCRBY", key, f"{name} micros", use.micros),
-            ("EXPIRE", key, USE_S),
-        ]
+        commands: list[Command] = []
+        for kind, amount in use._asdict().items():
+            key = _use_key(kind, day)
+            commands.append(("ZINCRBY", key, amount, digest_of(place)))
+            commands.append(("ZREMRANGEBYRANK", key, 0, -MOST_SEEN - 1))
+            commands.append(("EXPIRE", key, USE_S))
         _ = self._scripts.send_later([self._scripts.transaction(commands)])
 
     async def forget(self, place: str) -> None:
@@ -64,15 +65,16 @@ class SeenPlaces:
         """The places, the newest first."""
         return [place.decode() for place in await self._scripts.ask("ZREVRANGE", SEEN, 0, -1)]
 
-    async def used(self, days: Iterable[str]) -> dict[str, Use]:
-        """What each place has used on these days, by its digest."""
-        counts: Counter[str] = Counter()
-        for answer in await self._scripts.ask_each(("HGETALL", _use_key(day)) for day in days):
-            for field, count in answer.items():
-                counts[field.decode()] += int(count)
-        names = {field.partition(" ")[0] for field in counts}
-        return {name: Use(counts[f"{name} tokens"], counts[f"{name} micros"]) for name in names}
+    async def used(self, days: Sequence[str], places: Sequence[str]) -> list[Use]:
+        """What each of these places has used on these days."""
+        names, found = [digest_of(place) for place in places], []
+        for kind in Use._fields if names else ():
+            asked = [("ZMSCORE", _use_key(kind, day), *names) for day in days]
+            rows = await self._scripts.ask_each(asked)
+            columns = zip(*rows, strict=True)
+            found.append([sum(int(float(score or 0)) for score in each) for each in columns])
+        return [Use(*amounts) for amounts in zip(*found, strict=True)]
 
 
-def _use_key(day: str) -> str:
-    return shared_key("places", f"use:{day}")
+def _use_key(kind: str, day: str) -> str:
+    return shared_key("places", f"{kind}:{day}")

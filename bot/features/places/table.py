@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from bot.settings import ModelName, Names, TimeZone, names_of
+from bot.settings import ModelName, TimeZone, names_of
 from bot.store.keys import digest_of
 from bot.transcript import account_of, platform_of
 from toolset.tool import Risk
@@ -24,16 +24,17 @@ def _patterns(value: Any) -> Any:
     return (value,) if isinstance(value, str) else value
 
 
-Pattern = Annotated[str, Field(max_length=200)]
+Pattern = Annotated[str, Field(max_length=200)]  # a longer one may take minutes
 Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(_patterns), Field(max_length=100)]
 Models = Annotated[tuple[ModelName, ...], BeforeValidator(names_of)]
-Ids = Annotated[Names, Field(max_length=1_000)]
+Ids = Annotated[tuple[Pattern, ...], BeforeValidator(names_of), Field(max_length=1_000)]
 
 
 class Whom(NamedTuple):
     """A conversation, and a person there, as patterns name them.
 
     Attributes:
+        account: its name, also without the workspace of a Slack app that is in several.
         conversation: its id, and that of the Slack channel of a thread.
         person: empty where nobody is known.
     """
@@ -49,7 +50,9 @@ def whom(conversation: str, person: str) -> Whom:
     thread = SLACK_THREAD.fullmatch(conversation)
     ids = (conversation, thread[1]) if thread else (conversation,)
     people = (person,) if person else ()
-    return Whom((platform_of(conversation),), (account_of(conversation),), ids, people)
+    account = account_of(conversation)
+    accounts = account, account.partition(".")[0]
+    return Whom((platform_of(conversation),), accounts, ids, people)
 
 
 class Rank(NamedTuple):
@@ -93,7 +96,7 @@ class Place(BaseModel):
     language: Literal["en", "ja"] | None = None
     time_zone: TimeZone | None = None
     tokens: int | None = Field(default=None, ge=1)
-    dollars: float | None = Field(default=None, gt=0, le=1_000_000)
+    dollars: float | None = Field(default=None, ge=0.01, le=1_000_000)
     reviewers: Annotated[Models, Field(max_length=5)] | None = None
     approvers: Ids | None = None
 

@@ -52,7 +52,7 @@ class Polls(Feature):
         ):
             return None
         stored_in = channel.place(request.conversation).aside(PURPOSE)
-        language = self._services.defaults.language
+        language = self._services.default_language(request.author.id)
         return ToolPolls(self._polls, stored_in, request.author.id, language)
 
     async def _add_poll(self, turn: AnsweredTurn, reply: Reply) -> Reply:
@@ -124,7 +124,7 @@ class Polls(Feature):
         self, conversation: str, event: InboundEvent, poll_id: str, outcome: str
     ) -> None:
         poll = await read_poll(self._polls, conversation, poll_id)
-        language = poll.language if isinstance(poll, Poll) else self._services.defaults.language
+        language = poll.language if isinstance(poll, Poll) else self._services.default_language()
         text = self._services.texts.get(f"poll.{outcome}", language)
         reply = Reply(text, private=True, keep="if_free")
         # Once a minute for each person: in a LINE group everybody reads it.

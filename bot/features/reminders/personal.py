@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 
 from bot.channels import InboundEvent
-from bot.clock import usable_zone
 from bot.features.reminders.recurrence import is_hourly
 from bot.features.reminders.reminder import Reminder, StoredReminder, ms_of, shown
 from bot.features.reminders.store import COUNTED, StoredReminders, hourly_of
@@ -42,7 +41,7 @@ class PersonalReminders:
         self._conversation = conversation
         self._event = event
         self._author = author
-        self._zone = usable_zone(author.time_zone, services.defaults.time_zone)
+        self._zone = services.zone_of(author)
 
     async def add(self, reminder: Reminder) -> None:
         """Keep a reminder; a known id changes nothing.

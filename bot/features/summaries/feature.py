@@ -28,6 +28,7 @@ from bot.pipeline.history import (
     read_turns,
 )
 from bot.pipeline.services import Services
+from bot.providers import Provider
 from bot.transcript import Spending, Summary, encode
 
 log = structlog.stdlib.get_logger(__name__)
@@ -59,15 +60,14 @@ class Summaries(Feature):
         self.writing: dict[str, asyncio.Task[None]] = {}
         self._paused: dict[str, float] = {}  # until when no summary is tried, after a failure
 
-    def history_grown(self, conversation: str, size: int) -> None:
+    def history_grown(self, conversation: str, person: str, size: int) -> None:
         """Summarise older turns in the background."""
         now = self._clock()
         self._paused = {paused: until for paused, until in self._paused.items() if until > now}
-        if conversation in self.writing or conversation in self._paused:
+        model = self._model_of(conversation, person)
+        if conversation in self.writing or conversation in self._paused or model.model == DEMO:
             return
-        if self._model_of(conversation).model == DEMO:
-            return
-        task = asyncio.create_task(self._summarise(conversation, size))
+        task = asyncio.create_task(self._summarise(conversation, model, size))
         self.writing[conversation] = task
         task.add_done_callback(lambda _: self.writing.pop(conversation))
 
@@ -78,23 +78,23 @@ class Summaries(Feature):
             task.cancel()
         await asyncio.gather(*writing, return_exceptions=True)
 
-    async def _summarise(self, conversation: str, size: int) -> None:
+    async def _summarise(self, conversation: str, model: Provider, size: int) -> None:
         try:
             turns = read_turns(await self._store.history.recall(conversation, KEEP_TURNS))
             if older := _older(turns.since, size):
                 async with asyncio.timeout(SUMMARY_S):
-                    text, model = await self._write(conversation, turns.summary, older)
-                summary = Summary(older[-1][1].turn_id, now_ms(), model, cut_summary(text, size))
+                    text, name = await self._write(conversation, model, turns.summary, older)
+                summary = Summary(older[-1][1].turn_id, now_ms(), name, cut_summary(text, size))
                 await self._put(conversation, turns.summary, older, summary)
         except (LeaseLost, ModelError, StoreUnavailable, TimeoutError) as error:
             self._paused[conversation] = self._clock() + REST_S
             log.warning("summary.failed", cause=str(error) or type(error).__name__)
 
     async def _write(
-        self, conversation: str, before: Summary | None, older: list[StoredTurn]
+        self, conversation: str, model: Provider, before: Summary | None, older: list[StoredTurn]
     ) -> tuple[str, str]:
-        """A new summary, and the model that wrote it."""
-        model, text = self._model_of(conversation), before.text if before else ""
+        """A new summary, and the name of the model that wrote it."""
+        text = before.text if before else ""
         written = await self._summarizer.write(model, text, messages_of(older))
         spending = Spending(written.model, written.usage, NOBODY, messages=0, is_first=False)
         self._features.limits.spend(conversation, spending)

@@ -136,6 +136,7 @@ async def test_an_error_is_never_left_out() -> None:
     round_ = Round(call("page", "before", characters=1), call("echo", "open", n=1))
     round_.turn.restore(ToolResult("before", "page", {"text": "x" * MOST_READ}))
     tools = tool_map(round_.echo)
-    runner = ToolRunner(tools, Hooks(()), round_.metrics, Provenance(round_.turn, tools))
+    provenance = Provenance(round_.turn, tools)
+    runner = ToolRunner(lambda: tools, Hooks(()), round_.metrics, provenance)
     await runner.close(round_.turn, "cancelled")
     assert round_.responses()[1] == {"error": "cancelled"}

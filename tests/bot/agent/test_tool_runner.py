@@ -93,6 +93,19 @@ async def test_a_tool_whose_risk_changes_meanwhile_is_called_once() -> None:
     assert tools["echo"].definition.risk == "high"
 
 
+async def test_tools_and_risks_are_looked_up_at_each_call() -> None:
+    """While others ran, one was taken away and one has come to act: it is not called, or asked
+    about."""
+    round_ = Round(call("echo", "c1"), call("echo", "c2", n=2), *launches("a1"), c2=False)
+    acting = ValidatedTool(round_.echo, ANY_OBJECT, ANY_OBJECT).with_risk("high")
+    await round_.run(tool_map(round_.echo, round_.launch), ToolMap([acting]))
+    assert (len(round_.echo.contexts), round_.launch.contexts) == (1, [])
+    assert round_.responses()[1:] == [
+        {"error": "rejected by the user"},
+        {"error": "unknown tool: launch. Available tools: echo"},
+    ]
+
+
 async def test_a_call_that_was_rejected_is_not_made_because_its_tool_now_only_reads() -> None:
     """Somebody has trusted its server meanwhile, or changed a rule."""
     (call_,) = launches("a1")

@@ -86,11 +86,19 @@ class Round:
         message = Message(f"msg_{len(self.turn.added)}", "model", calls, 2)
         self.turn.restore(RecordedResponse(message, "tool_use"))
 
-    async def run(self, tools: ToolMap | None = None) -> list[ToolResult]:
-        """Make the calls; their results as the model gets them."""
-        tools = tools or tool_map(self.echo, self.launch)
-        provenance = Provenance(self.turn, tools)
-        await ToolRunner(tools, Hooks(self.hooks), self.metrics, provenance).run(self.turn)
+    async def run(self, *offered: ToolMap) -> list[ToolResult]:
+        """Make the calls; their results as the model gets them.
+
+        Args:
+            offered: the tools; of several, the next ones are on offer after each ``echo``.
+        """
+        offered = offered or (tool_map(self.echo, self.launch),)
+
+        def find_tools() -> ToolMap:
+            return offered[min(len(self.echo.contexts), len(offered) - 1)]
+
+        provenance, hooks = Provenance(self.turn, offered[0]), Hooks(self.hooks)
+        await ToolRunner(find_tools, hooks, self.metrics, provenance).run(self.turn)
         return list(self.turn.added[-1].results)
 
     def responses(self) -> list[object]:

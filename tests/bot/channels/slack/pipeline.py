@@ -73,9 +73,14 @@ class SlackPipeline:
             agent,
         )
         intake = Intake(self.runner.services)
-        overviews = self.runner.services.features
-        find = store.inbox.find_conversation
-        host = slack_host(intake, store.kv, overviews=overviews, find_conversation=find)
+        services = self.runner.services
+        host = slack_host(
+            intake,
+            store.kv,
+            overviews=services.features,
+            find_conversation=store.inbox.find_conversation,
+            settings_of=services.settings_of,
+        )
         self.slack = Slack(slack_config(fake.api_base_url, **settings), host, timing=timing)
         channels["slack"] = self.slack
         transport = httpx.ASGITransport(Starlette(routes=list(self.slack.routes())))

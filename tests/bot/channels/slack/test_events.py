@@ -278,6 +278,15 @@ async def test_what_bots_read_is_posted_whole(fake: SlackFake) -> None:
             assert read_address(asked.address).whole == bool(bots)
 
 
+async def test_a_bot_neither_approves_nor_rejects(fake: SlackFake) -> None:
+    """Not even what it has asked for itself: a call that acts is a person's decision."""
+    async with open_rig(fake, **in_place(bots=("B7",), speak="all")) as rig:
+        for number, words in enumerate(("yes", f"{ME} Yes!", f"{ME} はい", "no", "Launch it")):
+            ts = f"170000002{number}.000100"
+            await rig.receive(message(words, ts, thread_ts=TS, user="U7", bot_id="B7"))
+        assert rig.inbox.words == ["Launch it"]
+
+
 @pytest.mark.parametrize(
     ("payload", "conversation", "event", "words"),
     [
@@ -470,6 +479,17 @@ async def test_a_command_of_somebody_not_allowed_is_told_so(fake: SlackFake) -> 
     async with open_rig(fake, allowed_users=("U0009",)) as rig:
         [(_, heard)] = await rig.receive(command("help"))
         assert (heard.event, heard.target) == ("canned", "slack.not_allowed")
+
+
+async def test_a_command_where_nothing_is_answered_gets_no_answer(fake: SlackFake) -> None:
+    """Though its conversation is one of its own, which the channel's settings do not name."""
+
+    def settings_of(conversation: str, _person: str) -> PlaceSettings:
+        return PlaceSettings(speak="never" if conversation == f"slack:{TEAM}:{CHANNEL}" else "")
+
+    async with open_rig(fake, settings_of=settings_of) as rig:
+        assert await rig.receive(command("help")) == []
+        assert len(await rig.receive(command("help", channel="C0009"))) == 1
 
 
 async def test_a_command_without_its_parts_is_acknowledged(rig: Rig) -> None:

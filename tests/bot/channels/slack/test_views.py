@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from bot.channels import InboundEvent
+from bot.channels import InboundEvent, PlaceSettings
 from bot.channels.slack.types import Address, write_address
 from bot.channels.slack.views import MOST_ROWS
 from bot.clock import now_ms
@@ -19,6 +19,7 @@ from bot.features.memory.store import PersonFacts
 from bot.features.reminders.personal import PersonalReminders
 from bot.features.reminders.reminder import Reminder
 from bot.features.reminders.store import StoredReminders
+from bot.pipeline.feature import Feature
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import Author, Message, ToolCall
@@ -373,6 +374,23 @@ async def test_an_approver_may_look_and_decide(launches: Launches) -> None:
     await launches.send(view_press(modal, APPROVE, user=OTHER))  # Slack sends no such press
     assert launches.launch.contexts == []
     assert launches.reported[-1] == "Only the person who asked can decide this."
+
+
+class OthersDecide(Feature):
+    """Who decides about what a person asks for, as a file of places may say."""
+
+    def settings_of(self, conversation: str, person: str) -> PlaceSettings:
+        return PlaceSettings(approvers=(OTHER,) if person == USER else ())
+
+
+async def test_an_approver_of_the_asker_may_look_and_decide(launches: Launches) -> None:
+    """Whoever decides about what the presser asks for themselves."""
+    launches.runner.services.features.install([OthersDecide()])
+    assert await launches.review(user=BOSS) is None
+    modal = await launches.review(user=OTHER)
+    assert modal
+    await launches.send(view_press(modal, APPROVE, user=OTHER))
+    assert len(launches.launch.contexts) == 1
     await launches.send(view_press(modal, APPROVE, user=BOSS))
     assert len(launches.launch.contexts) == 1
 

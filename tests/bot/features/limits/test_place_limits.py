@@ -5,15 +5,16 @@ from __future__ import annotations
 from functools import partial
 
 from bot.alerts import Alerts
-from bot.channels import AS_EVERYWHERE, PlaceLimit, PlaceSettings
+from bot.channels import AS_EVERYWHERE, InboundEvent, PlaceLimit, PlaceSettings
 from bot.clock import Days
 from bot.features.limits.budgets import Budgets, Excess
+from bot.features.limits.sentences import Sentences
 from bot.features.limits.settings import Config
 from bot.prices import MILLION
 from bot.store import Store
 from bot.telemetry import Metrics
 from bot.texts import load
-from bot.transcript import Author, Spending, Usage
+from bot.transcript import Author, Message, Spending, Text, Usage
 from tests.bot.features.limits.budgets_harness import Clock
 from tests.bot.harness import UNLIMITED, Harness
 from tests.bot.test_alerts import notices
@@ -80,6 +81,31 @@ async def test_the_operator_is_told_at_three_quarters_and_near_the_end(store: St
     assert [text.partition(" %")[0] for text in told[:2]] == ["75", "95"]
     assert "(places.toml:5: " in told[2]
     assert all("kaiwa places" in text for text in told)
+
+
+async def test_a_limit_that_is_raised_is_told_again(store: Store) -> None:
+    """Though the first one was told the same day."""
+    harness, told = Harness(store, [], alert_to="mailbox:OPS"), list[str]()
+    days, config = Days("UTC", Clock()), Config.model_validate(UNLIMITED)
+    alerts, metrics = harness.runner.services.alerts, Metrics()
+    for most, number in ((100, 1), (1_000, 1), (120, 2)):
+        place = PlaceSettings(limits=(PlaceLimit("shop", "tokens", most, "places.toml:4"),))
+        set_to = partial(_given, place)
+        await spent(Budgets(store, config, days, alerts, metrics, set_to), "slack:T:C1", 60)
+        await spent(Budgets(store, config, days, alerts, metrics, set_to), "slack:T:C1", 60)
+        await until_true(partial(_are_told, store, harness, number, told))
+
+
+def _given(place: PlaceSettings, _conversation: str, _person: str) -> PlaceSettings:
+    return place
+
+
+async def test_a_refusal_names_dollars(store: Store) -> None:
+    """Not their millionths."""
+    sentences = Sentences(Harness(store, []).runner.services)
+    event = InboundEvent(Message("m1", "user", (Text("Hi"),), 1, Author("u1")))
+    reply = sentences.refusal(Excess("place", "dollars", 1_500_000), 1_500_000, event)
+    assert reply.failure == "the limit in dollars of one place and day is 1.50"
 
 
 async def _are_told(store: Store, harness: Harness, number: int, told: list[str]) -> bool:

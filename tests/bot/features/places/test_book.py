@@ -114,6 +114,10 @@ WRONG = {
     '[[place]]\nmodel = "gpt"': (
         "line 2, place 1, model: write demo or PROVIDER:MODEL, as in gemini:gemini-flash-latest"
     ),
+    "[[place]]\ndollars = 0.001": "line 2, place 1, dollars: write a number of at least 0.01",
+    f'[[place]]\ntools = "{"[" * 65_536}"': (
+        "line 2, place 1, tools: write at most 200 characters"
+    ),
     '[[place]]\nrisk = { a = "some" }': "line 2, place 1, risk: write 'low' or 'high'",
     '[[place]]\nmodels = "demo"': "line 2, place 1, models: there is no such field; write one of ",
 }

@@ -90,6 +90,18 @@ def test_the_narrowest_table_counts(
     assert (found["language"].number if found else None) == counts
 
 
+def test_an_account_has_all_workspaces_of_its_app() -> None:
+    """A table that names one of them is narrower."""
+    app = Place(account=("acme",), language="ja")
+    one = Place(account=("acme.T2",), language="en")
+    found = [
+        resolve([app, one], f"slack@acme{team}:T:C1", "U1")["language"].number
+        for team in (".T1", ".T2", "")
+    ]
+    assert found == [0, 1, 0]
+    assert resolve([one], "slack@acme.T1:T:C1", "U1") == {}
+
+
 def test_each_field_comes_from_the_narrowest_table_that_sets_it() -> None:
     """A list takes the place of a list; false and empty are values."""
     places = [

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+import structlog
 
-from bot.channels import PlaceSettings
-from bot.errors import SettingsError
+from bot.channels import InboundEvent, PlaceSettings
+from bot.errors import SettingsError, TryAgain
+from bot.features.courtesy.feature import Courtesy
 from bot.features.places import feature
 from bot.features.places.feature import Places
-from bot.features.places.seen import SeenPlaces
+from bot.features.places.seen import GOOD, SeenPlaces
+from bot.features.summaries.feature import Summaries
 from bot.pipeline.services import Services
 from bot.place_file import read_sources
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.transcript import ToolCall
-from tests.bot.harness import HERE, Harness
+from tests.bot.harness import HERE, Harness, words
+from tests.bot.pipeline.long_talks import LONG
 from tests.bot.test_alerts import notices
 from tests.fakes.tools import Echo, Slow, tool_map
 from tests.waiting import until, until_true
@@ -32,14 +38,31 @@ def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feature, "LOOK_S", 0.02)
 
 
-def write(path: Path, text: str) -> None:
-    """Write a file."""
-    path.write_text(text, "utf-8")
+def write(path: Path, text: str | None) -> None:
+    """Write a file; None deletes it."""
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text, "utf-8")
 
 
 def differs(services: Services, before: PlaceSettings) -> bool:
     """Whether the place has other settings than before."""
     return services.settings_of(HERE) != before
+
+
+class Edits(dict[str, Scripted]):
+    """Models that are looked up while somebody edits the file."""
+
+    def __init__(self, path: Path, *texts: str) -> None:
+        super().__init__()
+        self._path, self._texts = path, list(texts)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The model; the file is another one from now on."""
+        if self._texts:
+            write(self._path, self._texts.pop(0))
+        return default
 
 
 @asynccontextmanager
@@ -85,6 +108,35 @@ async def test_a_change_counts_for_the_next_turn(store: Store, path: Path) -> No
     ]
 
 
+async def test_an_edit_while_the_file_is_read_is_not_missed(store: Store, path: Path) -> None:
+    """Though models are opened meanwhile, which takes its time."""
+    write(path, PIRATE + 'model = "openai:own"\n')
+    models = Edits(path, PIRATE.replace("pirate", "poet"))
+    async with opened(store, path, [], models=models) as (harness, _):
+        services = harness.runner.services
+        assert services.settings_of(HERE).persona == "Speak like a pirate."
+        await until(lambda: services.settings_of(HERE).persona == "Speak like a poet.")
+
+
+async def test_a_file_that_is_being_written_is_not_read(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first half has no error, and an empty one would give everybody all tools; one that is
+    renamed is away for a moment."""
+    monkeypatch.setattr(feature, "LOOK_S", 3_600)
+    write(path, PIRATE)
+    async with opened(store, path, []) as (harness, places):
+        services = harness.runner.services
+        await places.look()
+        for half in ("", None, PIRATE.replace("pirate", "poet")):
+            write(path, half)
+            await places.look()
+            assert services.settings_of(HERE).persona == "Speak like a pirate."
+        await places.look()
+        assert services.settings_of(HERE).persona == "Speak like a poet."
+        assert await notices(store, harness) == []
+
+
 async def test_a_place_without_a_match_asks_as_without_a_file(store: Store, path: Path) -> None:
     """The same system prompt, tools and model."""
     write(path, PIRATE.replace("mailbox", "slack"))
@@ -108,6 +160,39 @@ async def test_a_place_has_its_own_model(store: Store, path: Path) -> None:
         await harness.say("Hi", "m1")
     assert harness.box.texts == ["Mine"]
     assert harness.model.requests == []
+
+
+async def test_the_model_of_a_person_has_its_window_and_writes_their_summary(
+    store: Store, path: Path
+) -> None:
+    """What is said to it is sent to no other one."""
+    write(path, '[[place]]\nperson = "u1"\nmodel = "openai:own"\n')
+    own = Scripted([Step("1"), Step("2"), Step("3"), Step("Notes.")])
+    own.window = 2_000
+    async with opened(store, path, [], models={"openai:own": own}) as (harness, _):
+        notes = Summaries(harness.runner.services)
+        harness.runner.services.features.install([notes])
+        for number in range(3):
+            await harness.say(LONG, f"m{number}")
+        await asyncio.gather(*notes.writing.values())
+    assert harness.model.requests == []
+    assert [LONG in request.messages[0].text for request in own.requests] == [True] * 4
+
+
+async def test_sentences_of_the_catalogue_have_the_language_of_the_place(
+    store: Store, path: Path
+) -> None:
+    """An apology, and the answer to a sticker, where nobody shows another one."""
+    write(path, '[[place]]\nlanguage = "ja"\n')
+    failing = Step(error=TryAgain("model_down", "away"))
+    async with opened(store, path, [failing, failing]) as (harness, _):
+        services = harness.runner.services
+        services.features.install([Courtesy(services)])
+        await harness.say("1 + 1 = ?", "m1")
+        await harness.take(InboundEvent(words("m2", ""), action="sticker.hello"))
+        await harness.say("Hello there", "m3")
+    ja, en = (services.texts.get("apology.model_down", language) for language in ("ja", "en"))
+    assert harness.box.texts == [ja, services.texts.get("courtesy.hello", "ja"), en]
 
 
 async def test_tools_are_looked_up_at_each_request(store: Store, path: Path) -> None:
@@ -147,12 +232,32 @@ async def test_a_broken_file_leaves_the_last_good_one(store: Store, path: Path) 
         await until_true(partial(_is_told, store))
         [told] = await notices(store, harness)
         assert "places.toml, line 2, place 1, persona: " in told
+        write(path, "[[place]]\n\npersona = 3\n")
+        await until_true(partial(_is_told, store))
+        [_, told] = await notices(store, harness)
+        assert "places.toml, line 3, place 1, persona: " in told
         assert services.settings_of(HERE).persona == "Speak like a pirate."
         async with opened(store, path, [Step("2")]) as (late, _):
             await late.say("Hi", "m2")
             assert "Speak like a pirate." in late.model.requests[0].system
         write(path, PIRATE.replace("pirate", "poet"))
         await until(lambda: services.settings_of(HERE).persona == "Speak like a poet.")
+
+
+async def test_what_is_wrong_is_said_once(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the file, and of what is kept in its place, however often both are looked at."""
+    monkeypatch.setattr(feature, "LOOK_S", 3_600)
+    write(path, PIRATE)
+    async with opened(store, path, []) as (_, places):
+        await store.kv.set(GOOD, b"no file", 60)
+        write(path, "[[place]]\npersona = 3\n")
+        with structlog.testing.capture_logs() as logs:
+            for _ in range(5):
+                await places.look()
+    events = ["places.broken", "places.none_kept", "alert.raised"]
+    assert [entry["event"] for entry in logs] == events
 
 
 async def test_without_an_earlier_file_a_broken_one_ends_the_start(

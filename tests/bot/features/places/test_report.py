@@ -12,6 +12,7 @@ import pytest
 from bot.checks import CheckResult, Examined
 from bot.clock import Days
 from bot.errors import ModelError, SettingsError
+from bot.features.places import seen as seen_places
 from bot.features.places.report import Field, Seen, examine, explain, rows, seen
 from bot.features.places.seen import SeenPlaces, Use
 from bot.providers.scripted import Scripted
@@ -28,7 +29,7 @@ dollars = 0.25
 [[place]]
 conversation = "slack:T1:C1"
 persona_file = "shop.md"
-risk = { launch = "low", gone = "high" }
+risk = { launch = "low", gone = "high", hub__list = "low" }
 speak = "never"
 tools = "launch, echo"
 """
@@ -58,8 +59,9 @@ def settings(tmp_path: Path) -> Settings:
 
 async def _have_come(store: Store, number: int) -> bool:
     """Whether what rides with other requests is in the store."""
-    used = await SeenPlaces(store).used(Days("UTC").latest(1))
-    return len(await SeenPlaces(store).read()) == number and len(used) == number - 1
+    known = await SeenPlaces(store).read()
+    used = await SeenPlaces(store).used(Days("UTC").latest(1), known)
+    return (len(known), sum(use.tokens > 0 for use in used)) == (number, number - 1)
 
 
 async def test_each_field_is_explained_by_its_line(store: Store, settings: Settings) -> None:
@@ -70,7 +72,7 @@ async def test_each_field_is_explained_by_its_line(store: Store, settings: Setti
         Field("persona_mode", "add", "places.toml:6"),
         Field("model", "openai:small", "places.toml:3"),
         Field("tools", "launch, echo", "places.toml:11"),
-        Field("risk", "launch low, gone high", "places.toml:9"),
+        Field("risk", "launch low, gone high, hub__list low", "places.toml:9"),
         Field(
             "speak",
             "never (nothing is answered there, and no command is run; reminders set before still "
@@ -93,6 +95,21 @@ async def test_places_are_listed_with_what_they_used(store: Store, settings: Set
     assert await seen(settings, store) == [
         Seen("line:bot:group:C9", "", 0, 0.0),
         Seen("slack:T1:C1", "places.toml:1 places.toml:6", 300, 0.0015),
+    ]
+
+
+async def test_what_is_kept_of_a_day_has_an_end(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many people write: the places that have used least are dropped."""
+    monkeypatch.setattr(seen_places, "MOST_SEEN", 3)
+    places, today = SeenPlaces(store), Days("UTC").today
+    names = [f"line:bot:user:U{number}" for number in range(5)]
+    for number, name in enumerate(names):
+        places.add_later(today, name, Use(10 * number + 10, number))
+    assert await places.used([today], [*names, "line:bot:user:U9"]) == [
+        *(Use(0, 0), Use(0, 0), Use(30, 2), Use(40, 3), Use(50, 4)),
+        Use(0, 0),
     ]
 
 
