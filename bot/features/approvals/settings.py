@@ -38,7 +38,7 @@ class Config(FeatureConfig):
         """Refuse a mode of review that could never have an effect; and approval without a person
         where others can write, unless a second setting confirms it."""
         mode = self.review_mode
-        if mode != "advise" and not settings.reviewers:
+        if mode != "advise" and not (settings.reviewers or settings.places):
             fix = f"REVIEW_MODE={mode} needs reviewers; name models here"
             raise SettingsError("REVIEWERS", fix)
         if mode == "decide" and not self.review_tools:

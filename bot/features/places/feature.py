@@ -51,7 +51,7 @@ class Places(Feature):
         self._looked_at: Stamps = ()
         self._broken = ""  # why the file cannot be used
         self._looking: asyncio.Task[None] | None = None
-        self.every = {DAY_S: self._keep}
+        self.every = {DAY_S: self._keep_longer}
 
     async def open(self) -> None:
         """Read the file, and look at it again and again from now on.
@@ -146,7 +146,7 @@ class Places(Feature):
         # than before, it is read once more.
         self._broken, self._stamps = "", stamps
         self._take(book)
-        await self._keep()
+        self._services.store.kv.set_later(GOOD, encode(book.sources), GOOD_S)
 
     def _make(self, sources: Sources) -> PlaceBook:
         services = self._services
@@ -176,11 +176,12 @@ class Places(Feature):
         if self._book is None:
             raise error
 
-    async def _keep(self) -> None:
-        """Keep the file as the last good one, and for long from now on."""
+    async def _keep_longer(self) -> None:
+        """Keep the file for long from now on, unless another process has read another one since."""
         if self._book and not self._broken:
-            kept = encode(self._book.sources)
-            self._services.store.kv.set_later(GOOD, kept, GOOD_S)
+            kv, kept = self._services.store.kv, encode(self._book.sources)
+            if await kv.get(GOOD) in (None, kept):
+                await kv.set(GOOD, kept, GOOD_S)
 
 
 def _stamps(paths: Iterable[Path]) -> Stamps:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bot.checks import CheckResult
@@ -88,6 +90,14 @@ def test_a_review_without_effect_is_refused(
     with pytest.raises(SettingsError) as error:
         started()
     assert error.value.variable == refused
+
+
+def test_places_may_have_the_reviewers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Then a mode has an effect there."""
+    places = tmp_path / "places.toml"
+    places.write_text('[[place]]\nreviewers = "ollama:a"\n', "utf-8")
+    set_all(monkeypatch, {"REVIEW_MODE": "veto", "PLACES": str(places)})
+    assert started().review_mode == "veto"
 
 
 def test_who_is_alone_approves_as_they_like(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import pytest
 import structlog
 
 from bot.channels import InboundEvent, PlaceSettings
+from bot.clock import DAY_S
 from bot.errors import SettingsError, TryAgain
 from bot.features.courtesy.feature import Courtesy
 from bot.features.places import feature
@@ -20,7 +21,7 @@ from bot.features.places.feature import Places
 from bot.features.places.seen import GOOD, SeenPlaces
 from bot.features.summaries.feature import Summaries
 from bot.pipeline.services import Services
-from bot.place_file import read_sources
+from bot.place_file import read_sources, unpack
 from bot.providers.scripted import Scripted, Step
 from bot.store import Store
 from bot.transcript import ToolCall
@@ -258,6 +259,21 @@ async def test_what_is_wrong_is_said_once(
                 await places.look()
     events = ["places.broken", "places.none_kept", "alert.raised"]
     assert [entry["event"] for entry in logs] == events
+
+
+async def test_the_file_that_was_read_last_is_kept(store: Store, path: Path) -> None:
+    """Not the one that a process still has which a deploy has left with the files of before."""
+    write(path, PIRATE)
+    before = path.with_name("before.toml")
+    write(before, "")
+    async with opened(store, before, []) as (_, old), opened(store, path, []) as (_, new):
+        for places in (old, new):
+            await places.every[DAY_S]()
+        kept = await store.kv.get(GOOD)
+        assert unpack(kept or b"").text == PIRATE
+        await store.kv.delete(GOOD)
+        await new.every[DAY_S]()
+        assert await store.kv.get(GOOD) == kept
 
 
 async def test_without_an_earlier_file_a_broken_one_ends_the_start(
