@@ -447,8 +447,7 @@ class Feature:
         """Read what must be known before messages come. ``SettingsError`` ends the start."""
 
     def history_grown(self, conversation: str, person: str, size: int) -> None:
-        """Learn, as no turn waits, that the turns nearly fill this person's request: so many
-        bytes."""
+        """Learn, as no turn waits, that turns nearly fill this person's request: so many bytes."""
 
     async def aclose(self) -> None:
         """End what runs beside turns, as the process ends."""

@@ -11,7 +11,7 @@ import structlog
 from msgspec.structs import replace
 from redis.asyncio import Redis
 
-from bot.channels import Delivery, InboundEvent, PlaceSettings, Reach, Reply
+from bot.channels import Delivery, InboundEvent, Reach, Reply
 from bot.errors import DeliverOnPress, DeliveryRefused, ModelError
 from bot.features.forgetting.deletion import Deletion
 from bot.features.reminders.clock import LATE_S, READ_LIMIT, ReminderClock
@@ -20,7 +20,6 @@ from bot.features.reminders.personal import MOST, MOST_HOURLY, TOO_MANY_HOURLY, 
 from bot.features.reminders.reminder import MAX_FAILURES, Reminder, StoredReminder, read_reminder
 from bot.features.reminders.store import StoredReminders
 from bot.features.reminders.tools import CancelReminder, ListReminders, SetReminder
-from bot.pipeline.feature import Feature
 from bot.providers.scripted import Step
 from bot.store import Store
 from bot.transcript import SCHEDULED_ID, Author, Message, Text, ToolCall, encode
@@ -116,26 +115,6 @@ async def test_a_reminder_is_said_at_its_time_and_once(store: Store, redis: Redi
     assert await stage.stored() == []
     assert await store.leases.due(10) == []
     assert await endless_keys(redis) == []
-
-
-class InTokyo(Feature):
-    """What an operator has set for a place."""
-
-    def settings_of(self, conversation: str, person: str) -> PlaceSettings:
-        return PlaceSettings(time_zone="Asia/Tokyo")
-
-
-async def test_a_routine_goes_by_the_clock_of_its_place(store: Store) -> None:
-    """Where nobody knows that of its person: at nine each morning, not only on the first one."""
-    first = f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}T09:00"
-    stage = Stage(store, setting(text="news", at=first, repeat="FREQ=DAILY"))
-    stage.harness.runner.services.features.install([InTokyo()])
-    await stage.say("the news at nine each morning", "m1", Author("u1"))
-    (stored,) = await stage.stored()
-    assert (stored.zone, stored.start) == ("Asia/Tokyo", f"{first}:00")
-    again = stored.next_after(stored.at)
-    assert again is not None
-    assert again.at - stored.at == 86_400_000
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@ it."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from bot.channels import InboundEvent, PlaceSettings
 from bot.features.reminders.clock import ReminderClock
 from bot.features.reminders.reminder import MAX_FAILURES, StoredReminder
@@ -177,3 +179,23 @@ async def test_what_was_set_before_comes_where_nothing_is_answered(store: Store)
     await ring(harness, "Drink water", routine=False, number=2)
     await harness.runner.process(HERE)
     assert harness.box.texts == ["⏰ Drink water", "A joke."]
+
+
+class InTokyo(Feature):
+    """What an operator has set for a place."""
+
+    def settings_of(self, conversation: str, person: str) -> PlaceSettings:
+        return PlaceSettings(time_zone="Asia/Tokyo")
+
+
+async def test_a_routine_goes_by_the_clock_of_its_place(store: Store) -> None:
+    """Where nobody knows that of its person: at nine each morning, not only on the first one."""
+    first = f"{datetime.now(UTC) + timedelta(days=2):%Y-%m-%d}T09:00"
+    stage = Stage(store, setting(text="news", at=first, repeat="FREQ=DAILY"))
+    stage.harness.runner.services.features.install([InTokyo()])
+    await stage.say("the news at nine each morning", "m1", Author("u1"))
+    (stored,) = await stage.stored()
+    assert (stored.zone, stored.start) == ("Asia/Tokyo", f"{first}:00")
+    again = stored.next_after(stored.at)
+    assert again is not None
+    assert again.at - stored.at == 86_400_000
