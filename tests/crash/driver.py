@@ -12,7 +12,7 @@ from tests.crash.rig import CrashRig
 from tests.crash.simulation import Conversation, Process, Scenario
 from tests.fakes.cut_wire import Cut
 
-AT_A_TIME = 12
+AT_A_TIME = 6
 
 
 async def crash_at_every_request(scenario: Scenario, rig: CrashRig, *, carried_out: bool) -> Ending:

@@ -225,7 +225,7 @@ async def test_a_model_that_its_vendor_does_not_know_is_named(
         async with kaiwa(here.folder, "doctor", ready="^never$", **here.variables) as doctor:
             await doctor.process.wait()
     [line] = [line for line in doctor.lines if "gpt-6-mini" in line]
-    assert line.startswith("✗ places: places.toml:2: openai:gpt-6-mini cannot be used")
+    assert line.startswith("✗ places: places.toml:5: openai:gpt-6-mini: cannot be used")
     assert "PLACES: gpt-6-mini is not known there; there is gpt-4o-mini, gpt-5-mini" in line
 
 
@@ -242,7 +242,7 @@ bots = ["B7"]
 language = "ja"
 time_zone = "Asia/Tokyo"
 tokens = 1
-dollars = 0.001
+dollars = 0.01
 
 [[place]]
 person = "U9"
