@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from msgspec import Struct, convert
+from msgspec.structs import asdict
 
 from bot.transcript import Usage
 
@@ -53,6 +54,11 @@ def cost(counts: Mapping[str, int], price: Price | None) -> float | None:
         return None
     read = (counts["input"] - counts["cached"]) * price.input + counts["cached"] * price.cached
     return round((read + (counts["output"] + counts["thinking"]) * price.output) / MILLION, 6)
+
+
+def micros_of(model: str, usage: Usage) -> int:
+    """Millionths of a dollar for a model's tokens; 0 without a price."""
+    return round((cost(asdict(usage), load_prices().of(model)) or 0) * MILLION)
 
 
 def counted_tokens(model: str, usage: Usage) -> int:

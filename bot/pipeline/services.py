@@ -314,11 +314,9 @@ class Services:
 
     def settings_of(self, conversation: str, person: str = "") -> PlaceSettings:
         """What is set for a conversation, or for a person there."""
-        for find in self.features.hooks(Feature.settings_of):
-            if found := find(conversation, person):
-                break
-        else:
-            found = AS_EVERYWHERE
+        finds = self.features.hooks(Feature.settings_of)
+        given = (find(conversation, person) for find in finds)
+        found = next(filter(None, given), AS_EVERYWHERE)
         channel = self.channel(conversation)
         if channel is None or channel.approvers is None or found.approvers is not None:
             return found

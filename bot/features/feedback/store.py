@@ -9,7 +9,6 @@ from operator import attrgetter
 import structlog
 from msgspec import Struct
 from msgspec.json import Decoder
-from msgspec.structs import replace
 
 from bot.clock import DAY_S
 from bot.store import Store
@@ -78,10 +77,8 @@ class Ratings:
         # Others may rate until a day is FEEDBACK_S old, and each renews all of that day.
         entry = f"{KIND} {rating.day} {rating.turn_id}"
         await self._belongings.add(person, entry, 2 * FEEDBACK_S)
-        field, body = (
-            _field(person, rating.turn_id),
-            encode(Answer(rating.model, rating.place, rating.persona)),
-        )
+        field = _field(person, rating.turn_id)
+        body = encode(Answer(rating.model, rating.place, rating.persona))
         arguments = [field, rating.at, int(rating.is_good), body, RATINGS, FEEDBACK_S]
         return bool(await self._scripts.call("feedback.rate", [key_of(rating.day)], arguments))
 
@@ -101,8 +98,8 @@ class Ratings:
                     log.error("feedback.unreadable")
                     continue
                 is_good = mark == b"1"
-                rating = Rating(day, turn_id, answer.place, answer.model, is_good, int(at))
-                ratings.append(replace(rating, persona=answer.persona))
+                whose = answer.place, answer.model
+                ratings.append(Rating(day, turn_id, *whose, is_good, int(at), answer.persona))
             found += sorted(ratings, key=attrgetter("at"))
         return found
 

@@ -18,7 +18,6 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 import structlog
-from msgspec.structs import asdict
 
 from bot.alerts import Alerts
 from bot.channels import DailyUse, PlaceLimit, SettingsOf, as_everywhere
@@ -26,7 +25,7 @@ from bot.clock import Days
 from bot.errors import StoreUnavailable
 from bot.features.limits.settings import Config
 from bot.features.limits.store import Counter, Counters, Scope, Spent, Totals, Unit
-from bot.prices import MILLION, cost, counted_tokens, load_prices
+from bot.prices import MILLION, counted_tokens, micros_of
 from bot.store import Store
 from bot.store.keys import person_of
 from bot.telemetry import Metrics
@@ -227,8 +226,7 @@ class Budgets:
         """
         usage, asker, model = spending.usage, spending.asker.id, spending.model
         tokens = counted_tokens(model, usage)
-        micros = round((cost(asdict(usage), load_prices().of(model)) or 0) * MILLION)
-        self._count("", conversation, {asker: 0}, tokens, micros)
+        self._count("", conversation, {asker: 0}, tokens, micros_of(model, usage))
         totals = self._totals[self.days.today]
         totals.conversations[_shortened(conversation)] += tokens
         if asker:

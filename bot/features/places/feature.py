@@ -20,7 +20,7 @@ from bot.features.places.settings import Config
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
 from bot.place_file import Sources, read_sources, unpack
-from bot.prices import MILLION, cost, load_prices
+from bot.prices import micros_of
 from bot.store.keys import digest_of
 from bot.telemetry.observed import ObservedStep, ResponseRead
 from bot.transcript import UNREADABLE, encode
@@ -29,7 +29,6 @@ from toolset.offer.rules import Rule
 log = structlog.stdlib.get_logger(__name__)
 
 LOOK_S = 2.0  # between two looks at the file
-KINDS = ("input", "cached", "output", "thinking")
 Stamps = tuple[tuple[int, int, int], ...]
 
 
@@ -87,9 +86,7 @@ class Places(Feature):
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         """Count what a place uses."""
         if isinstance(step, ResponseRead):
-            counts = {kind: getattr(step.usage, kind) for kind in KINDS}
-            usd = cost(counts, load_prices().of(step.model)) or 0.0
-            use = Use(step.usage.total, round(usd * MILLION))
+            use = Use(step.usage.total, micros_of(step.model, step.usage))
             place = self._services.place(conversation)
             self._seen.add_later(self._services.days.today, place, use)
 

@@ -132,8 +132,10 @@ class Place(BaseModel):
 def _matching(patterns: Sequence[str], values: Sequence[str]) -> Iterator[tuple[bool, int]]:
     """Of each pattern that matches one of the values, whether it is one, and its literals."""
     for pattern in patterns:
-        if any(fnmatchcase(value, pattern) for value in values):
-            yield bool(WILD.search(pattern)), -len(WILD.sub("", pattern))
+        # An id needs no regular expression, of which thousands would be made.
+        is_wild = WILD.search(pattern) is not None
+        if any(fnmatchcase(one, pattern) for one in values) if is_wild else pattern in values:
+            yield is_wild, -len(WILD.sub("", pattern))
 
 
 class Set(NamedTuple):
