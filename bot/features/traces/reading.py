@@ -53,9 +53,19 @@ class TracedTurn:
 
     @cached_property
     def outcome(self) -> str:
-        """``answered`` or ``failed``; empty for one that is under way or was never ended."""
+        """``answered`` or ``failed``; empty for one that is under way or was never ended.
+
+        A process that is killed right after its commit leaves no end: what was delivered tells.
+        """
         outcomes = [share.outcome for share in self.shares if share.outcome]
-        return outcomes[-1] if outcomes else ""
+        if outcomes:
+            return outcomes[-1]
+        facts = [fact for _, _, fact in self.facts]
+        deliveries = [fact.id for fact in facts if fact.kind == "delivery"]
+        if not any(one.removeprefix(f"{self.id}_").isdecimal() for one in deliveries):
+            return ""
+        has_failed = any(fact.kind == "failure" and not fact.next for fact in facts)
+        return FAILED if has_failed else "answered"
 
     @cached_property
     def persona(self) -> str:

@@ -173,6 +173,19 @@ def test_an_answered_turn_has_not_failed() -> None:
     assert TracedTurn("turn_1", [share(1, *facts, outcome="failed")]).failures == ["model_down"]
 
 
+def test_what_was_delivered_tells_the_end_of_a_turn_whose_process_was_killed() -> None:
+    """Right after its commit; another process delivers."""
+    taken, failed = Fact("event", 1), Fact("failure", 2, "gemini", "model_down")
+
+    def outcome(*facts: Fact, delivered: str) -> str:
+        delivery = share(9, Fact("delivery", 1, "line", "delivered", id=delivered), outcome="")
+        return TracedTurn("turn_1", [share(1, *facts, outcome=""), delivery]).outcome
+
+    assert outcome(taken, delivered="turn_1_1") == "answered"
+    assert outcome(taken, failed, delivered="turn_1_1") == "failed"
+    assert outcome(taken, delivered="question_1") == ""
+
+
 async def test_what_is_deleted_is_counted_once(store: Store, traces: Traces) -> None:
     """Facts and words are counted apart, as words may be gone before."""
     hour = store.clock() // HOUR_MS * HOUR_MS - 3 * HOUR_MS
