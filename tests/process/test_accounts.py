@@ -104,6 +104,16 @@ class Platforms:
         return [one.raw.decode() for one in self.gemini.requests if one.action != "get"]
 
 
+def everything(gemini: GeminiFake, redis_url: str) -> dict[str, str]:
+    """The variables of Kaiwa with the file, and those that its tables name."""
+    return variables() | {
+        "PLACES": "places.toml",
+        "REDIS_URL": redis_url,
+        "GEMINI_API_KEY": KEY,
+        "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
+    }
+
+
 @pytest.fixture
 async def platforms(tmp_path: Path, gemini: GeminiFake, redis_url: str) -> AsyncIterator[Platforms]:
     """All of them, and an installation with their accounts."""
@@ -117,13 +127,7 @@ async def platforms(tmp_path: Path, gemini: GeminiFake, redis_url: str) -> Async
             open_app(one, two),
         ]
         (tmp_path / "places.toml").write_text("\n".join(tables))
-        given = {
-            "PLACES": "places.toml",
-            "REDIS_URL": redis_url,
-            "GEMINI_API_KEY": KEY,
-            "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
-        }
-        here = Installation(tmp_path, variables() | given)
+        here = Installation(tmp_path, everything(gemini, redis_url))
         yield Platforms(shop, school, one, two, gemini, here)
 
 
@@ -180,13 +184,6 @@ async def test_two_processes_have_one_socket_for_each_account(
             for name, fake in zip(("acme", "beta"), fakes, strict=True)
         ]
         (tmp_path / "places.toml").write_text("\n".join(tables))
-        given = {
-            "PLACES": "places.toml",
-            "REDIS_URL": redis_url,
-            "GEMINI_API_KEY": KEY,
-            "GOOGLE_GEMINI_BASE_URL": gemini.base_url,
-            "APP_TOKEN_OF_ALL": APP_TOKEN,
-        }
 
         def are_connected(sockets: int) -> bool:
             opened = sum(fake.opened for fake in fakes)
@@ -198,7 +195,8 @@ async def test_two_processes_have_one_socket_for_each_account(
                 fake.send(said)
             await until(lambda: [len(fake.posted) for fake in fakes] == [number] * 2, 40)
 
-        here = Installation(tmp_path, variables() | given)
+        given = everything(gemini, redis_url) | {"APP_TOKEN_OF_ALL": APP_TOKEN}
+        here = Installation(tmp_path, given)
         async with (
             here.run("--processes=2") as running,
             one_listener(acme) as never_two_of_acme,

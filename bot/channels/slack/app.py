@@ -123,9 +123,10 @@ class App:
         yield from [one for one in named if one in self._workspaces][:1]
 
     def _teams_of_event(self, payload: Payload, event: dict[str, Any]) -> Iterator[str]:
-        """Where Slack has seen it. In a channel that workspaces share it is for those whose bot is
-        mentioned, else a message in a thread is for the bot that takes part, and a change for
-        whoever knows its message: elsewhere nobody reaches another workspace by naming its bot."""
+        """The workspace in which Slack has seen an event. In a channel that several share: those
+        whose bot is mentioned; without a mention all of them, for a message in a thread or a change
+        of a message, as the bot that takes part or knows the message goes on. In other channels a
+        mention of another workspace's bot counts for nothing."""
         authorized = [one.get("team_id") for one in entries(payload.get("authorizations"))]
         seen = (payload.get("context_team_id"), payload.get("team_id"), *authorized)
         here = [team for team in seen if team in self._workspaces][:1]

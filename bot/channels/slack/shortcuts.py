@@ -107,12 +107,9 @@ class Shortcuts:
             self._tasks.start(self._tell(shortcut, "slack.not_allowed", language))
         elif shortcut.callback_id == ASK:
             chosen_id = new_id("chosen")
-            await self._host.priority_kv.set(
-                _key(chosen_id),
-                encode(chosen),
-                KEPT_S,
-                person=f"{self._host.channel('slack')}:{chosen.chosen_by}",
-            )
+            person = f"{self._host.channel('slack')}:{chosen.chosen_by}"
+            kv = self._host.priority_kv
+            await kv.set(_key(chosen_id), encode(chosen), KEPT_S, person=person)
             self._tasks.start(self._open(shortcut, chosen, chosen_id, language))
         else:
             question = Text(self._host.texts.get("slack_shortcut.summarise", language))
@@ -158,9 +155,8 @@ class Shortcuts:
             press_id: makes the message's id, so that a press that comes again asks once.
             question: empty: the message is about the whole thread, which is read for the turn.
         """
-        chat = Chat(
-            chosen.team, await self._people.find_direct(user.id), account=self._host.account
-        )
+        direct = await self._people.find_direct(user.id)
+        chat = Chat(chosen.team, direct, account=self._host.account)
         address = Address(chat.channel, language=language, user=user.id, team=chosen.team)
         if not question:
             address = replace(address, quoted_channel=chosen.channel, quoted_thread=chosen.thread)

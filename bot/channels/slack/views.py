@@ -120,12 +120,8 @@ class Home:
         prompts that name a thread there. A failure is ignored."""
         texts = self._host.texts
         with suppress(DeliverLater, StoreUnavailable):
-            if (
-                await self._host.kv.incr(
-                    f"{self._host.channel('slack')}:welcomed:{channel}:{user}", DAY_S
-                )
-                > 1
-            ):
+            key = f"{self._host.channel('slack')}:welcomed:{channel}:{user}"
+            if await self._host.kv.incr(key, DAY_S) > 1:
                 return
             language = await self._people.find_language(user)
             prompts: list[dict[str, str]] = []

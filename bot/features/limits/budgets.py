@@ -328,9 +328,8 @@ class Budgets:
             if not reached:
                 continue
             detail = f"{limit.source}: {_amount(limit, spent)} / {_amount(limit, limit.most)}"
-            about = (
-                f"{limit.key}_{limit.unit}_{limit.most}"  # a limit that is raised is another one
-            )
+            # A limit that is raised is told anew.
+            about = f"{limit.key}_{limit.unit}_{limit.most}"
             telling = self._alerts.notice(f"place_spent_{reached[-1]}", detail, about=about)
             task = asyncio.create_task(telling)
             self._telling.add(task)
