@@ -20,7 +20,7 @@ from bot.channels.line.types import Chat, Content, Mention, Mentionee
 from bot.channels.markdown import parse, split_markdown
 from bot.channels.replies import head, split, units
 from bot.channels.slack import formatting as slack_text
-from bot.channels.slack.events import with_text
+from bot.channels.slack.contents import with_text
 from bot.channels.slack.live_answer import TextBuffer
 from bot.channels.slack.lookups import render_thread
 from bot.channels.slack.types import SlackMessage

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 from msgspec.structs import replace
 
 from bot.channels import SAY, STOP, Host, InboundEvent, PlaceSettings
 from bot.channels.slack.config import Config
+from bot.channels.slack.contents import parts_of, with_texts
 from bot.channels.slack.formatting import (
     FEEDBACK,
     OF_FEEDBACK,
     addresses_one,
-    escape,
     mentioned_users,
     plain_text,
-    without_mentions,
 )
 from bot.channels.slack.types import (
-    CLIPS,
     DELETED_SUBTYPES,
     MESSAGE_SUBTYPES,
     Action,
     Address,
-    Attachment,
     Chat,
     Command,
     Envelope,
     Event,
-    File,
     Press,
     Presser,
     SlackMessage,
@@ -42,124 +38,9 @@ from bot.channels.slack.types import (
 )
 from bot.clock import now_ms
 from bot.commands import SpokenCommands
-from bot.file_types import CANVAS, MIB, MOST_BYTES, kind_of
-from bot.safe_text.glyphs import safe_name
 from bot.texts import language_of
-from bot.transcript import Author, Media, Message, Part, Text, new_id
+from bot.transcript import Author, Message, Part, Text, new_id
 from toolset.shown import LONGEST_CHOICE
-
-M = TypeVar("M", bound=SlackMessage)
-
-# levels of lists and objects within each other; those of a list in a forwarded message are nine
-DEEPEST = 12
-HOLDERS = ("message", "blocks", "elements", "rows", "fields", "text")  # what people read
-UNREAD = ("actions", "context_actions")  # blocks without words
-UNREADABLE_FORWARD = "[forwarded message, not readable here]"
-
-
-def with_text(message: M) -> M:
-    """The message with a text: one whose words stand in its blocks alone gets those."""
-    if message.text or not message.blocks:
-        return message
-    return replace(message, text=_text_of_blocks(message.blocks))
-
-
-def forwarded_words(message: SlackMessage) -> list[str]:
-    """The words of each message that is forwarded, or whose link is shown, in lines that are
-    marked.
-
-    So a forwarded text is neither a decision nor a command.
-    """
-    quoted = []
-    for forward in _forwards(message):
-        text = plain_text(forward.text or _text_of_blocks(forward.message_blocks))
-        if not (text or forward.files):
-            text = UNREADABLE_FORWARD
-        quoted.append("\n".join(f"> {line}" for line in text.splitlines()))
-    return quoted
-
-
-def files_of(message: SlackMessage) -> list[File]:
-    """The message's files, and those of the messages that it forwards."""
-    forwarded = [file for forward in _forwards(message) for file in forward.files]
-    return [*(message.files), *forwarded]
-
-
-def media_of(files: list[File]) -> tuple[Media, ...]:
-    """The files that can be read. A picture needs no name, and neither does a clip that was
-    recorded for the message; a canvas has a title."""
-    media: list[Media] = []
-    for file in files:
-        if file.is_readable:
-            named = (file.title if file.mime == CANVAS else "") or file.name
-            is_nameless = kind_of(file.mime) == "image" or file.subtype in CLIPS
-            name = "" if is_nameless else safe_name(named)
-            media.append(Media(file.ref, file.mime, max(file.size, 0), name=name))
-    return tuple(media)
-
-
-def unread_files(files: list[File]) -> list[str]:
-    """For each file that cannot be read a line that says so."""
-    lines: list[str] = []
-    for file in files:
-        name = safe_name(file.name) or "without a name"
-        if file.is_too_large:
-            most = MOST_BYTES[kind_of(file.mime)] // MIB
-            lines.append(f"[attached file, larger than the {most} MB that can be read: {name}]")
-        elif not file.is_readable:
-            kind = f", {file.mimetype}" if file.mimetype else ""
-            lines.append(f"[attached file, not readable here: {name}{kind}]")
-    return lines
-
-
-def _forwards(message: SlackMessage) -> list[Attachment]:
-    return [one for one in message.attachments if one.is_share or one.is_msg_unfurl]
-
-
-def _text_of_blocks(blocks: object) -> str:
-    """The words of blocks in Slack's markup, a line for each paragraph."""
-    lines = "".join(_words(blocks, DEEPEST)).splitlines()
-    return "\n".join(filter(None, (line.strip() for line in lines)))
-
-
-def _words(part: object, levels: int) -> Iterator[str]:
-    if isinstance(part, list) and levels:
-        for one in part:
-            yield from _words(one, levels - 1)
-    if not isinstance(part, dict) or not levels or part.get("type") in UNREAD:
-        return
-    if (words := _leaf(part)) is not None:
-        yield words
-        return
-    for holder in HOLDERS:
-        yield from _words(part.get(holder), levels - 1)
-    yield "\n"
-
-
-def _leaf(part: dict[str, Any]) -> str | None:
-    """The words of a part without parts, as they stand in a message's text; None for one that has
-    some."""
-    match part:
-        case {"type": "mrkdwn" | "markdown", "text": str(text)}:
-            return text
-        case {"type": "text" | "plain_text", "text": str(text)}:
-            return escape(text)
-        case {"type": "link", "url": str(url)}:
-            return escape(f"{part['text']} ({url})" if part.get("text") else url)
-        case {"type": "user", "user_id": str(user)}:
-            return f"<@{user}>"
-        case {"type": "usergroup", "usergroup_id": str(group)}:
-            return f"<!subteam^{group}>"
-        case {"type": "channel", "channel_id": str(channel)}:
-            return f"<#{channel}>"
-        case {"type": "broadcast", "range": str(who)}:
-            return f"<!{who}>"
-        case {"type": "emoji", "name": str(name)}:
-            return f":{name}:"
-        case {"type": "color", "value": str(value)} | {"type": "date", "fallback": str(value)}:
-            return escape(value)
-    return None
-
 
 SLACKBOT = "USLACKBOT"
 NO_THREAD = "0.0"  # of a conversation in a channel in which nobody writes
@@ -212,7 +93,7 @@ class Reader:
         Args:
             bot_users: the bot's user ids that are known besides those the event names.
         """
-        envelope = _with_texts(envelope)
+        envelope = with_texts(envelope)
         event, bot_users = envelope.event, bot_users | envelope.bots
         if not event.channel:
             return None
@@ -364,7 +245,7 @@ class Reader:
         is_allowed = is_bot or self._config.allows(event.user, event.channel)
         if chat.is_group and not is_allowed:
             return None
-        parts = _parts(event, bot_users, is_mention=event.type == "app_mention")
+        parts = parts_of(event, bot_users, is_mention=event.type == "app_mention")
         arrival = self._message_event(chat, event, event.ts, parts, whole=bool(author))
         if is_bot and self._spoken_commands.answer(arrival.message.text) is not None:
             return None  # a yes or no is a person's, whoever has asked
@@ -432,7 +313,7 @@ class Reader:
         is_relevant = _is_person(now, bot_users) and self._config.allows(now.user, event.channel)
         if not ts or not (is_relevant or (is_deletion and old is None)):
             return None
-        parts = () if is_deletion else _parts(now, bot_users)
+        parts = () if is_deletion else parts_of(now, bot_users)
         in_thread = now.thread_ts or before.thread_ts
         chat = self._locate(envelope, in_thread or ts)
         message = _message(chat, now, event.event_ts or event.ts or f"{ts}:changed", parts)
@@ -455,28 +336,6 @@ class Reader:
         is_direct = event.channel.startswith("D")
         thread = "" if is_direct else thread or event.thread_ts or event.ts
         return Chat(envelope.team, event.channel, thread, self._account)
-
-
-def _parts(
-    posted: SlackMessage, bot_users: frozenset[str], *, is_mention: bool = False
-) -> tuple[Part, ...]:
-    text, mentioned = posted.text, mentioned_users(posted.text) & bot_users
-    if mentioned or is_mention:
-        text = without_mentions(text, mentioned)
-    files = files_of(posted)
-    said = (plain_text(text), *forwarded_words(posted), *unread_files(files))
-    content = "\n\n".join(filter(None, said))
-    return ((Text(content),) if content else ()) + media_of(files)
-
-
-def _with_texts(envelope: Envelope) -> Envelope:
-    """The event, its messages with the words of their blocks where they have no text."""
-    event = with_text(envelope.event)
-    if event.message:
-        event = replace(event, message=with_text(event.message))
-    if event.previous_message:
-        event = replace(event, previous_message=with_text(event.previous_message))
-    return replace(envelope, event=event)
 
 
 def _is_person(posted: SlackMessage, bot_users: frozenset[str]) -> bool:

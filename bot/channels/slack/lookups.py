@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from bot.channels import Host, InboundEvent
 from bot.channels.slack.client import IDENTIFY, Client, misplaced
 from bot.channels.slack.config import FIX_OF_BOT
-from bot.channels.slack.events import files_of, media_of, with_text
+from bot.channels.slack.contents import files_of, media_of, with_text
 from bot.channels.slack.formatting import GROUP, mentioned_users, plain_text, with_names
 from bot.channels.slack.messages import delivery_id_of
 from bot.channels.slack.types import Address, SlackMessage, User, chat_of, read, read_address

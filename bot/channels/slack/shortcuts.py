@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from bot.channels import Host, InboundEvent
 from bot.channels.slack.client import BackgroundTasks, Client
 from bot.channels.slack.config import Config
-from bot.channels.slack.events import files_of, media_of, with_text
+from bot.channels.slack.contents import files_of, media_of, with_text
 from bot.channels.slack.formatting import (
     Block,
     context,

@@ -4,7 +4,7 @@ doctor`` about the file."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from bot.clock import Days
 from bot.errors import ModelError, SettingsError
 from bot.features.places.book import PlaceBook
 from bot.features.places.seen import SeenPlaces
-from bot.features.places.table import Place, Whom, whom
+from bot.features.places.table import Place, Set, Whom, whom
 from bot.place_file import VARIABLE, read_sources
 from bot.prices import MILLION, load_prices
 from bot.safe_text.glyphs import json_line
@@ -94,17 +94,22 @@ async def explain(
     return lines
 
 
-def _shown(name: str, value: Any, found: dict[str, Any]) -> str:
-    text = ", ".join(value) if isinstance(value, tuple) else str(value)
-    if isinstance(value, dict):
+def _shown(name: str, value: Any, found: Mapping[str, Set]) -> str:
+    """The value, and what people may not expect of it."""
+    if isinstance(value, tuple):
+        text = ", ".join(value)
+    elif isinstance(value, dict):
         text = ", ".join(f"{tool} {risk}" for tool, risk in value.items())
-    note = ""
+    else:
+        text = str(value)
+    if name == "persona":
+        return json_line(text, LONGEST)
     if (name, value) == ("speak", "never"):
-        note = f" ({SILENT})"
-    if name == "dollars" and "model" in found:
-        model = found["model"].value.partition(":")[2]
-        note = "" if load_prices().of(model) else f" ({PRICELESS})"
-    return f"{json_line(text, LONGEST) if name == 'persona' else text}{note}"
+        return f"{text} ({SILENT})"
+    model = found["model"].value.partition(":")[2] if "model" in found else ""
+    if name == "dollars" and model and not load_prices().of(model):
+        return f"{text} ({PRICELESS})"
+    return text
 
 
 def rows(lines: Sequence[Seen | Field]) -> Iterator[tuple[str, ...]]:
