@@ -106,9 +106,9 @@ def _shown(name: str, value: Any, found: Mapping[str, Set]) -> str:
         return json_line(text, LONGEST)
     if (name, value) == ("speak", "never"):
         return f"{text} ({SILENT})"
-    model = found["model"].value.partition(":")[2] if "model" in found else ""
-    if name == "dollars" and model and not load_prices().of(model):
-        return f"{text} ({PRICELESS})"
+    if name == "dollars" and "model" in found:
+        model = found["model"].value.partition(":")[2]
+        return text if load_prices().of(model) else f"{text} ({PRICELESS})"
     return text
 
 
