@@ -58,7 +58,8 @@ async def test_the_operator_is_told_of_dollars_three_times(
                 await running.idle(seconds=30)
     told = [str(one["markdown_text"]) for one in slack.posted]
     shares = [re.match(r"(75 %|95 %|What a place may spend today) ", text) for text in told]
-    assert [share and share[1] for share in shares] == [
+    # Each once; of two processes the one that met a higher share may tell it first.
+    assert sorted(share[1] if share else "" for share in shares) == [
         "75 %",
         "95 %",
         "What a place may spend today",
