@@ -55,7 +55,7 @@ def parts_of(
 def files_of(message: SlackMessage) -> list[File]:
     """The message's files, and those of the messages that it forwards."""
     forwarded = [file for forward in _forwards(message) for file in forward.files]
-    return [*(message.files), *forwarded]
+    return [*message.files, *forwarded]
 
 
 def media_of(files: list[File]) -> tuple[Media, ...]:
