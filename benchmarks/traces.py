@@ -88,7 +88,7 @@ def kept_turns(count: int, now: int) -> Iterator[Change]:
     for nth in range(count):
         who = f"{nth % PEOPLE:016x}"
         failed = nth == count // 2
-        facts = (
+        facts = [
             Fact("event", 2, "message", "answered", size=24, person=who),
             Fact("request", 10, MODEL, size=12_345),
             Fact("response", 900, MODEL, "tool_use", ms=890, size=2_345, usage=usage),
@@ -98,7 +98,7 @@ def kept_turns(count: int, now: int) -> Iterator[Change]:
             if failed
             else Fact("response", 2_000, MODEL, "end_turn", ms=890, size=2_345, usage=usage),
             Fact("delivery", 2_010, "line", "delivered", ms=120, size=200, id=f"reply_{nth:x}"),
-        )
+        ]
         turn, at = f"turn_{nth:x}", now - nth * APART_MS
         outcome = "failed" if failed else "answered"
         share = Share(turn, "a", at, "line", 0, who, who, who, facts, outcome, 2_010)

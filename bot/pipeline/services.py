@@ -150,6 +150,7 @@ class Features:
         self.where_possible: dict[str, AddToAnswer] = {}
         self.tool_stores: dict[type[Any], MakeStore] = {}
         self._by_hook: dict[object, list[Any]] = {hook: [] for hook in HOOKS.values()}
+        self._observers = self.hooks(Feature.observe)
 
     def install(self, features: Iterable[Feature]) -> None:
         """Take features in; what they need to be made may hold this list already."""
@@ -200,12 +201,12 @@ class Features:
 
     def start_observing(self, conversation: str, turn_id: str) -> None:
         """Have features observe what is done from now on in this context."""
-        if self.hooks(Feature.observe):
+        if self._observers:
             OBSERVER.set(partial(self.observe, conversation, turn_id))
 
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         """Have features observe one step; the turn goes on whatever they do."""
-        for observer in self.hooks(Feature.observe):
+        for observer in self._observers:
             try:
                 observer(conversation, turn_id, step)
             except Exception:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import cache, partial
 from hashlib import sha1
 from typing import Any, NamedTuple, cast
 
 import structlog
+from hiredis import pack_command
 from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection, Connection
 from redis.exceptions import NoScriptError, ResponseError
@@ -128,9 +129,6 @@ class Batches:
         if not self._free:
             self._is_urgent = True
             return
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         self._take_later()
         calls, self._before = self._before, []
         for call in calls:
@@ -138,6 +136,9 @@ class Batches:
                 call()
             except Exception:
                 log.exception("store.call_failed")
+        if self._timer is not None and not self._before:
+            self._timer.cancel()
+            self._timer = None
         self._waiting.extendleft(reversed(self._later))
         self._later.clear()
         while self._free and self._waiting:
@@ -234,8 +235,8 @@ class Server(Redis):
         answered: list[tuple[Request, list[Any]]] = []
         for request in batch:
             try:
-                packed += b"".join([_encode(by_hash(command)) for command in request.commands])
-            except (KeyError, ValueError) as error:
+                packed += b"".join([_pack(command) for command in request.commands])
+            except (TypeError, ValueError) as error:
                 request.fail(error)
             else:
                 answered.append((request, []))
@@ -268,22 +269,8 @@ def by_hash(command: Command) -> Command:
     return ("EVALSHA", hash_of(command[1]), *command[2:]) if command[0] == "EVAL" else command
 
 
-# By the exact type: what is none of these is a mistake.
-ENCODE: Mapping[type, Callable[[Any], bytes]] = {
-    bytes: bytes,
-    str: str.encode,
-    int: b"%d".__mod__,
-    float: lambda number: repr(number).encode(),
-}
-
-
-def _encode(command: Command) -> bytes:
-    """A command in Redis' protocol; redis-py takes twice as long. A command's name may be two
-    words.
-
-    https://redis.io/docs/latest/develop/reference/protocol-spec/#sending-commands-to-a-redis-server
-    """
-    words = [ENCODE[type(word)](word) for word in (*command[0].split(), *command[1:])]
-    return b"".join(
-        [b"*%d\r\n" % len(words), *[b"$%d\r\n%b\r\n" % (len(word), word) for word in words]]
-    )
+def _pack(command: Command) -> bytes:
+    """A command in Redis' protocol. Its name may be two words."""
+    name, *words = by_hash(command)
+    packed: bytes = pack_command((*name.split(), *words))
+    return packed

@@ -6,8 +6,9 @@ from __future__ import annotations
 from binascii import b2a_base64
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from bot.transcript import Message, ToolCall, ToolResult, Usage
 
@@ -24,8 +25,7 @@ EventUse = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class ShareBegun:
+class ShareBegun(Struct, frozen=True):
     """This process begins the turn.
 
     Attributes:
@@ -35,8 +35,7 @@ class ShareBegun:
     is_resumed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ShareFailed:
+class ShareFailed(Struct, frozen=True):
     """The turn is not answered, as something has failed that nobody foresaw.
 
     Attributes:
@@ -48,8 +47,7 @@ class ShareFailed:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class ShareEnded:
+class ShareEnded(Struct, frozen=True):
     """This process is done with the turn, or leaves it as it is.
 
     Attributes:
@@ -59,8 +57,7 @@ class ShareEnded:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class EventTaken:
+class EventTaken(Struct, frozen=True):
     """An event of the inbox has been taken.
 
     Attributes:
@@ -76,8 +73,7 @@ class EventTaken:
     traceparent: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PersonaChosen:
+class PersonaChosen(Struct, frozen=True):
     """The model will have a persona in the requests that follow.
 
     Attributes:
@@ -87,8 +83,7 @@ class PersonaChosen:
     persona: str
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptBegun:
+class AttemptBegun(Struct, frozen=True):
     """A model is asked; ``ResponseRead`` or ``AttemptFailed`` follows, unless the turn is left.
 
     Attributes:
@@ -101,8 +96,7 @@ class AttemptBegun:
     messages: Sequence[Message]
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSent:
+class RequestSent(Struct, frozen=True):
     """A request goes out to a model; one that no ``ResponseRead`` follows has had no whole answer.
 
     Attributes:
@@ -123,8 +117,7 @@ class RequestSent:
         return bytes(body)
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseRead:
+class ResponseRead(Struct, frozen=True):
     """A model has answered.
 
     Attributes:
@@ -142,8 +135,7 @@ class ResponseRead:
     asked: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptFailed:
+class AttemptFailed(Struct, frozen=True):
     """A model has not answered, or not usably.
 
     Attributes:
@@ -159,8 +151,7 @@ class AttemptFailed:
     wait_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class CallBegun:
+class CallBegun(Struct, frozen=True):
     """A call is looked at, and made unless something is against it.
 
     Attributes:
@@ -171,8 +162,7 @@ class CallBegun:
     tool: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallDecided:
+class CallDecided(Struct, frozen=True):
     """It is decided whether a call is made that acts.
 
     Attributes:
@@ -186,8 +176,7 @@ class CallDecided:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class CallEnded:
+class CallEnded(Struct, frozen=True):
     """A call has its result.
 
     Attributes:
@@ -204,16 +193,14 @@ class CallEnded:
     ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryBegun:
+class DeliveryBegun(Struct, frozen=True):
     """A delivery goes out, for the first time or once more."""
 
     delivery_id: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rated:
+class Rated(Struct, frozen=True):
     """Somebody has rated the answer of a turn that ended before.
 
     Attributes:
@@ -224,8 +211,7 @@ class Rated:
     by: str
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """A turn, request to a model, call or delivery has ended (``bot.telemetry.Span.end``).
 
     Attributes:

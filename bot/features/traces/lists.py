@@ -20,12 +20,16 @@ from bot.features.traces.as_text import (
     waterfall,
 )
 from bot.features.traces.export import as_object, write_raw
-from bot.features.traces.reading import TurnWords
+from bot.features.traces.reading import TracedTurn, TurnWords
 from bot.features.traces.records import Act
 from bot.features.traces.summaries import Conversation, Gap, Report
 from bot.reports import print_table
 
 NOT_KEPT = "no words are kept of it: TRACE_WORDS_HOURS says for how long they are"
+REFUSED = (
+    "no words are kept of it: the conversation is private (/private on), or they were deleted "
+    "meanwhile, or the store was full"
+)
 DELETED = "its words are deleted: TRACE_WORDS_HOURS is over, or somebody had them deleted"
 
 
@@ -35,7 +39,7 @@ def print_turn(look: Look, *, as_json: bool, raw: Path | None) -> None:
     Raises:
         BadInput: its words are not kept, or the file cannot be written.
     """
-    why = DELETED if look.turn.has_words else NOT_KEPT
+    why = _why_no_words(look.turn)
     if raw:
         if not look.words.by_fact:
             raise BadInput(f"{look.turn.id}: {why}")
@@ -50,6 +54,12 @@ def print_turn(look: Look, *, as_json: bool, raw: Path | None) -> None:
             print(line)
         if not look.words.by_fact:
             print(why, file=sys.stderr)
+
+
+def _why_no_words(turn: TracedTurn) -> str:
+    if turn.has_words:
+        return DELETED
+    return REFUSED if any(share.refused for share in turn.shares) else NOT_KEPT
 
 
 def print_turns(found: Turns, *, as_json: bool) -> None:

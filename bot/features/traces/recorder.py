@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from time import time_ns
 from typing import Any
 
 import structlog
@@ -64,10 +65,8 @@ class OpenShare:
     """A share of a turn while this process works on it.
 
     Attributes:
-        at: when it began, milliseconds since the epoch.
-        person: keyed digest.
-        words: bytes of words; ``records`` are those that are still to be sent, ``refused`` counts
-            those that the store did not keep.
+        kept: what the store gets of it.
+        records: words that are still to be sent.
         counted, counted_words: bytes of facts and of words that were sent.
         changed: something is still to be sent.
         due: it is sent now, as the request that leaves may show the turn to others.
@@ -75,26 +74,12 @@ class OpenShare:
         writers: of words, under whom the store has not indexed the conversation.
         decided: by call.
         acts: that are still to be sent, by call.
-        digests: by what they stand for.
         begun: the number of the fact of a delivery that has begun.
         asked_at: by model, when its last request was sent, milliseconds since the share began.
-
-    The others are those of ``Share``.
     """
 
-    turn: str
     conversation: str
-    at: int
-    share: str = field(default_factory=partial(secrets.token_hex, 3))
-    person: str = ""
-    persona: str = ""
-    facts: list[Fact] = field(default_factory=list)
-    outcome: str = ""
-    ms: int = 0
-    resumed: bool = False
-    left: str = ""
-    words: int = 0
-    refused: int = 0
+    kept: Share
     records: bytearray = field(default_factory=bytearray)
     counted: int = 0
     counted_words: int = 0
@@ -104,7 +89,6 @@ class OpenShare:
     writers: set[str] = field(default_factory=set)
     decided: dict[str, CallDecided] = field(default_factory=dict)
     acts: dict[str, Act] = field(default_factory=dict)
-    digests: dict[str, str] = field(default_factory=dict)
     begun: int | None = None
     asked_at: dict[str, int] = field(default_factory=dict)
 
@@ -114,13 +98,8 @@ class OpenShare:
 
     def refuse(self, count: int) -> None:
         """Bytes of words that the store did not keep."""
-        self.refused += count
+        self.kept.refused += count
         self.changed = True
-
-    def uncount(self, more: int, more_words: int) -> None:
-        """Bytes that were not counted."""
-        self.counted -= more
-        self.counted_words -= more_words
 
 
 class Recorder:
@@ -143,6 +122,7 @@ class Recorder:
         self._is_awaited = False  # a request to the store, with which something leaves
         self._open: dict[str, OpenShare] = {}
         self._key = b""
+        self._has_words = False  # are kept
         self._reading: asyncio.Future[list[Any]] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._prompts = Prompts(traces, hours)
@@ -167,7 +147,7 @@ class Recorder:
         """See ``Feature.observe``."""
         if len(self._noted) == MOST_NOTED and self._key:
             self._take_steps()
-        self._noted.append((now_ms(), conversation, turn, step))
+        self._noted.append((time_ns(), conversation, turn, step))
         if not self._is_awaited:
             self._is_awaited = True
             self._traces.before_next(self._take_steps)
@@ -196,16 +176,18 @@ class Recorder:
             return
         touched: dict[str, OpenShare] = {}
         ahead = self._traces.clock() - now_ms()  # the store's clock
+        self._has_words = self._hours() > 0
         while self._noted:
-            noted_at, conversation, turn, step = self._noted.popleft()
-            if take := self._takes.get(type(step)):
-                at = noted_at + ahead
-                share = self._share_of(conversation, turn, at)
-                try:
-                    take(share, step, at - share.at)
-                except Exception:
-                    log.exception("observer.failed", step=type(step).__name__)
-                touched[turn] = share
+            noted_ns, conversation, turn, step = self._noted.popleft()
+            if (take := self._takes.get(type(step))) is None:
+                continue
+            at = noted_ns // 1_000_000 + ahead
+            if (share := touched.get(turn)) is None:
+                share = touched[turn] = self._share_of(conversation, turn, at)
+            try:
+                take(share, step, at - share.kept.at)
+            except Exception:
+                log.exception("observer.failed", step=type(step).__name__)
         if due := [share for share in touched.values() if share.due]:
             self._send(due)
         if any(share.changed for share in touched.values()):
@@ -231,13 +213,24 @@ class Recorder:
     def _share_of(self, conversation: str, turn: str, at: int) -> OpenShare:
         """What this process does of a turn; what comes long after its end is a share of its own."""
         share = self._open.pop(turn, None)
-        if share is not None and not (share.outcome and at - share.at - share.ms > OPEN_MS):
-            self._open[turn] = share
-            return share
+        if share is None or _is_over(share.kept, at):
+            share = OpenShare(conversation, self._new_share(conversation, turn, at))
         while len(self._open) >= MOST_OPEN:
             del self._open[next(iter(self._open))]
-        share = self._open[turn] = OpenShare(turn, conversation, at)
+        self._open[turn] = share
         return share
+
+    def _new_share(self, conversation: str, turn: str, at: int) -> Share:
+        return Share(
+            turn=self._id(turn),
+            share=secrets.token_hex(3),
+            at=at,
+            channel=channel_of(conversation),
+            shard=shard_of(conversation),
+            conversation=keyed(self._key, conversation),
+            place=keyed(self._key, self._place(conversation)),
+            version=self._version,
+        )
 
     # What is made of each step, so many milliseconds after the share began:
 
@@ -249,19 +242,20 @@ class Recorder:
         author = message.author
         who = author.id if author else ""
         person = self._person(share, who)
-        share.person = share.person or person
-        words = self._words(share, text=message.text, who=author.name if author else "")
+        share.kept.person = share.kept.person or person
+        text = message.text
+        words = self._words(share, text=text, who=author.name if author else "")
         if words and who:
             self._index(share, person_of(share.conversation, who))
-        if words and not share.facts:
+        if words and not share.kept.facts:
             words.conversation = share.conversation
-        size = len(message.text.encode())
+        size = len(text.encode())
         self._add(share, Fact("event", at, step.kind, step.use, size=size, person=person), words)
         if step.kind in CHANGES:
             self._delete_soon(share.conversation)
 
     def _persona(self, share: OpenShare, step: PersonaChosen, at: int) -> None:
-        share.persona = step.persona
+        share.kept.persona = step.persona
 
     def _request(self, share: OpenShare, step: RequestSent, at: int) -> None:
         share.asked_at[step.model] = at
@@ -276,12 +270,13 @@ class Recorder:
         self._add(share, Fact("request", at, step.model, size=size), words)
 
     def _response(self, share: OpenShare, step: ResponseRead, at: int) -> None:
-        events = b"\n".join(step.events)
         words = self._words(share, text=step.detail)
         if words:
-            words.pieces = (("json", logging.bytes_without_secrets(events)),)
+            events = logging.bytes_without_secrets(b"\n".join(step.events))
+            words.pieces = (("json", events),)
         asked = step.asked if step.asked != step.model else ""
-        ms, size = at - share.asked_at.get(asked or step.model, at), len(events)
+        ms = at - share.asked_at.get(asked or step.model, at)
+        size = sum(map(len, step.events)) + len(step.events) - 1  # a line each
         reason, usage = step.stop_reason, step.usage
         fact = Fact("response", at, step.model, reason, ms, size, usage=usage, asked=asked)
         self._add(share, fact, words)
@@ -312,11 +307,11 @@ class Recorder:
         fact = Fact("call", at, name, outcome, ms, size, id=call.id, risk=step.risk)
         self._add(share, fact, words)
         if step.risk == "high" or call.id in share.decided:
-            share.acts[call.id] = self._act(share, share.at + at, step)
+            share.acts[call.id] = self._act(share, share.kept.at + at, step)
             share.due = True
 
     def _delivery(self, share: OpenShare, step: DeliveryBegun, at: int) -> None:
-        share.begun = len(share.facts)
+        share.begun = len(share.kept.facts)
         size, name = len(step.text.encode()), self._id(step.delivery_id)
         words = self._words(share, text=step.text)
         self._add(share, Fact("delivery", at, size=size, id=name), words)
@@ -324,13 +319,14 @@ class Recorder:
     def _measured(self, share: OpenShare, step: Measured, at: int) -> None:
         """Turns and deliveries; what a model or a tool has taken stands with its own step."""
         if step.kind == "turn":
-            share.outcome, share.ms, share.left = step.outcome, at, ""
+            share.kept.outcome, share.kept.ms, share.kept.left = step.outcome, at, ""
             share.changed = True
         elif step.kind == "delivery" and share.begun is not None:
-            if share.begun < len(share.facts):
-                fact = share.facts[share.begun]
+            facts = share.kept.facts
+            if share.begun < len(facts):
+                fact = facts[share.begun]
                 ended = replace(fact, name=step.name, outcome=step.outcome, ms=step.ms)
-                share.facts[share.begun] = ended
+                facts[share.begun] = ended
             share.begun = None
             share.due = True  # the request that takes it from the outbox follows
 
@@ -339,18 +335,19 @@ class Recorder:
         self._add(share, Fact("rating", at, outcome=outcome, person=by))
 
     def _share_begun(self, share: OpenShare, step: ShareBegun, at: int) -> None:
-        share.resumed = share.resumed or step.is_resumed
+        share.kept.resumed = share.kept.resumed or step.is_resumed
 
     def _share_failed(self, share: OpenShare, step: ShareFailed, at: int) -> None:
         if step.outcome == "given_up":
-            share.outcome, share.ms = "failed", at
+            share.kept.outcome, share.kept.ms = "failed", at
         fact = Fact("failure", at, outcome=step.outcome)
         self._add(share, fact, self._words(share, text=step.cause))
 
     def _share_ended(self, share: OpenShare, step: ShareEnded, at: int) -> None:
         """Of a turn that is left as it is, what was done is sent with its lease's release."""
-        if step.cause and share.facts and (share.changed or share.left != step.cause):
-            share.left = step.cause
+        kept = share.kept
+        if step.cause and kept.facts and (share.changed or kept.left != step.cause):
+            kept.left = step.cause
             share.changed = share.due = True
 
     # How it is sent:
@@ -358,70 +355,72 @@ class Recorder:
     def _words(self, share: OpenShare, *, text: str = "", who: str = "") -> Words | None:
         """The words of the next fact; None where none are kept. A share without events is no turn:
         what it delivers may be older than a deletion."""
-        if not (share.events and self._hours() and share.words < TURN_BYTES):
+        if not (self._has_words and share.events and share.kept.words < TURN_BYTES):
             return None
         struck = logging.without_secrets(text)
-        return Words(share.share, len(share.facts), struck, who)
+        return Words(share.kept.share, len(share.kept.facts), struck, who)
 
     def _add(self, share: OpenShare, fact: Fact, words: Words | None = None) -> None:
         """Add a fact, with its words; of too many the last are left out."""
-        if len(share.facts) < MOST_FACTS:
-            share.facts.append(fact)
+        kept = share.kept
+        if len(kept.facts) < MOST_FACTS:
+            kept.facts.append(fact)
             if fact.kind not in AFTERWARDS:
-                share.left = ""
+                kept.left = ""
         else:
             words = None
         if words is not None:
             record = pack_words(words)
-            if share.words + len(record) > TURN_BYTES:
+            if kept.words + len(record) > TURN_BYTES:
                 words.pieces = (("left_out", str(len(record)).encode()),)
                 record = pack_words(words)
-            if share.words + len(record) <= TURN_BYTES:
+            if kept.words + len(record) <= TURN_BYTES:
                 share.records += record
-                share.words += len(record)
+                kept.words += len(record)
         share.changed = True
 
     def _send(self, shares: Sequence[OpenShare]) -> None:
         """Send shares, with their words and acts."""
         changes: list[Change] = []
         for share in shares:
-            while share.writers:
-                self._index(share, share.writers.pop())
-            if share.records:
-                turn, records, hours = self._id(share.turn), bytes(share.records), self._hours()
-                adding = self._traces.add_words_later(
-                    share.conversation, turn, share.at, records, hours
-                )
-                take_back = partial(share.take_back, records)
-                refuse = partial(share.refuse, len(records))
-                self._unless_answered(adding, share, take_back, refuse)
-                share.records.clear()
-            for call, act in share.acts.items():
-                keeping = self._traces.keep_act_later(act, call)
-                self._unless_answered(keeping, share, partial(share.acts.setdefault, call, act))
-            share.acts.clear()
-            as_kept = self._as_kept(share)
+            if share.writers or share.records or share.acts:
+                self._send_beside(share)
             # The store takes a shorter one for an older state.
-            stored = encode(as_kept).ljust(share.counted)
-            words = share.words - share.refused
+            stored = encode(share.kept).ljust(share.counted)
+            words = share.kept.words - share.kept.refused
             more, more_words = len(stored) - share.counted, words - share.counted_words
-            changes.append(Change(as_kept, stored, more, more_words))
+            changes.append(Change(share.kept, stored, more, more_words))
             share.counted, share.counted_words = len(stored), words
             share.changed = share.due = False
-        noting = self._traces.note_later(changes)
-        for share, change in zip(shares, changes, strict=True):
-            uncount = partial(share.uncount, change.more, change.more_words)
-            self._unless_answered(noting, share, uncount, uncount)
+        uncount = partial(_uncount, shares, changes)
+        self._unless_answered(self._traces.note_later(changes), shares, uncount, uncount)
+
+    def _send_beside(self, share: OpenShare) -> None:
+        """Send what is kept beside the facts of a share: words and acts."""
+        while share.writers:
+            self._index(share, share.writers.pop())
+        if share.records:
+            kept, records, hours = share.kept, bytes(share.records), self._hours()
+            adding = self._traces.add_words_later(
+                share.conversation, kept.turn, kept.at, records, hours
+            )
+            take_back = partial(share.take_back, records)
+            self._unless_answered(adding, [share], take_back, partial(share.refuse, len(records)))
+            share.records.clear()
+        for call, act in share.acts.items():
+            keeping = self._traces.keep_act_later(act, call)
+            self._unless_answered(keeping, [share], partial(share.acts.setdefault, call, act))
+        share.acts.clear()
 
     def _index(self, share: OpenShare, writer: str) -> None:
         """Index words under their writer at once: a request that deletes them may follow."""
         indexing = self._traces.index_later(writer, share.conversation, self._hours())
-        self._unless_answered(indexing, share, partial(share.writers.add, writer))
+        self._unless_answered(indexing, [share], partial(share.writers.add, writer))
 
     def _unless_answered(
         self,
         sent: asyncio.Future[list[Any]],
-        share: OpenShare,
+        shares: Sequence[OpenShare],
         undo: Callable[[], object],
         refuse: Callable[[], object] = bool,
     ) -> None:
@@ -434,34 +433,15 @@ class Recorder:
         def check(sent: asyncio.Future[list[Any]]) -> None:
             if self._traces.is_unanswered(sent):
                 undo()
-                share.changed = True
+                for share in shares:
+                    share.changed = True
             elif not sent.cancelled() and (sent.exception() or sent.result() == NOT_KEPT):
                 refuse()
-            if share.changed:
-                self._start_timer()
+            else:
+                return
+            self._start_timer()
 
         sent.add_done_callback(check)
-
-    def _as_kept(self, share: OpenShare) -> Share:
-        return Share(
-            self._id(share.turn),
-            share.share,
-            share.at,
-            channel_of(share.conversation),
-            shard_of(share.conversation),
-            self._digest(share, share.conversation),
-            self._digest(share, self._place(share.conversation)),
-            share.person,
-            tuple(share.facts),
-            share.outcome,
-            share.ms,
-            share.words,
-            share.refused,
-            self._version,
-            share.resumed,
-            share.left,
-            share.persona,
-        )
 
     def _act(self, share: OpenShare, at: int, ended: CallEnded) -> Act:
         call, result = ended.call, ended.result
@@ -471,17 +451,11 @@ class Recorder:
             decided = "approved" if decision.approved else "rejected"
             by = self._person(share, decision.by)
         arguments = keyed(self._key, encode(ended.made.arguments).decode())
-        turn, who = self._id(share.turn), share.person
+        turn, who = share.kept.turn, share.kept.person
         return Act(at, turn, who, call.name, arguments, decided, by, result.outcome)
 
     def _person(self, share: OpenShare, author: str) -> str:
-        return self._digest(share, person_of(share.conversation, author)) if author else ""
-
-    def _digest(self, share: OpenShare, text: str) -> str:
-        """The digest of a text that stands in a share again and again."""
-        if text not in share.digests:
-            share.digests[text] = keyed(self._key, text)
-        return share.digests[text]
+        return keyed(self._key, person_of(share.conversation, author)) if author else ""
 
     def _id(self, name: str) -> str:
         """An id as it is kept."""
@@ -498,3 +472,15 @@ class Recorder:
         except StoreUnavailable as error:
             log.warning("traces.not_deleted", cause=str(error))
             asyncio.get_running_loop().call_later(DELETE_S, self._delete_soon, conversation)
+
+
+def _is_over(share: Share, at: int) -> bool:
+    """Whether what comes at this time is no part of a share any more."""
+    return bool(share.outcome) and at - share.at - share.ms > OPEN_MS
+
+
+def _uncount(shares: Sequence[OpenShare], changes: Sequence[Change]) -> None:
+    """Note that these bytes were not counted."""
+    for share, change in zip(shares, changes, strict=True):
+        share.counted -= change.more
+        share.counted_words -= change.more_words

@@ -55,7 +55,7 @@ class Fact(Struct, frozen=True, omit_defaults=True):
     asked: str = ""
 
 
-class Share(Struct, frozen=True, omit_defaults=True):
+class Share(Struct, omit_defaults=True):
     """What one process did of a turn.
 
     Attributes:
@@ -82,8 +82,8 @@ class Share(Struct, frozen=True, omit_defaults=True):
     shard: int
     conversation: str
     place: str
-    person: str
-    facts: tuple[Fact, ...]
+    person: str = ""
+    facts: list[Fact] = []  # msgspec makes one for each
     outcome: str = ""
     ms: int = 0
     words: int = 0

@@ -82,16 +82,15 @@ class Traces:
 
     def note_later(self, changes: Iterable[Change]) -> asyncio.Future[list[Any]]:
         """Keep shares; done, or failed, when that is answered."""
-        by_hour: dict[str, list[Change]] = {}
-        for change in changes:
-            by_hour.setdefault(shares_key(hour_of(change.share.at)), []).append(change)
-        commands: list[Command] = []
-        for key, some in by_hour.items():
-            more, more_words = sum(one.more for one in some), sum(one.more_words for one in some)
-            arguments: list[Any] = [self._ttl_s, more, more_words]
-            for share, stored, *_ in some:
-                arguments += (f"{share.turn} {share.share}", stored)
-            commands.append(self._scripts.command("traces.note", [key], arguments))
+        by_hour: dict[str, list[Any]] = {}
+        for share, stored, more, more_words in changes:
+            key = shares_key(hour_of(share.at))
+            arguments = by_hour.setdefault(key, [self._ttl_s, 0, 0])
+            arguments[1] += more
+            arguments[2] += more_words
+            arguments += (f"{share.turn} {share.share}", stored)
+        noting = self._scripts.command
+        commands = [noting("traces.note", [key], found) for key, found in by_hour.items()]
         return self._scripts.send_later(commands)
 
     def add_words_later(

@@ -209,7 +209,7 @@ async def test_a_refusal_is_its_askers_alone(store_url: str) -> None:
     finally:
         await client.aclose()
     assert isinstance(answers[1], ResponseError)
-    assert isinstance(answers[2], KeyError)
+    assert isinstance(answers[2], TypeError)
     assert isinstance(answers[3], ResponseError)
     assert [answers[0], *answers[4:]] == [b"a", [b"d", b"e"], []]
 

@@ -31,7 +31,7 @@ async def keep(store: Store, count: int, at: int) -> None:
     traces = Traces(store, 7)
     for number in range(count):
         turn = f"turn_{at + number}"
-        facts = (Fact("event", 0, outcome="x" * SIZE),)
+        facts = [Fact("event", 0, outcome="x" * SIZE)]
         share = Share(turn, "a", at + number, "line", 0, "c", "p", "u", facts)
         stored = encode(share)
         _ = traces.note_later([Change(share, stored, len(stored), 0)])

@@ -155,6 +155,14 @@ def test_without_words_facts_are_shown_and_raw_is_refused(call: Call, tmp_path: 
     assert call("acts", "--json")[1] == "[]\n"
 
 
+def test_a_private_conversation_is_named_as_the_reason(call: Call) -> None:
+    """TRACE_WORDS_HOURS would have had its words kept."""
+    turn = played([Step("Hi.")], "/private on", "zanzibar")
+    code, out, err = call("trace", turn)
+    assert (code, "zanzibar" in out) == (0, False)
+    assert err.startswith("no words are kept of it: the conversation is private (/private on)")
+
+
 def test_words_that_are_over_and_damaged_ones(call: Call, redis_of: Redis) -> None:
     """The facts are still there, and a line says what is missing."""
     turn = played([Step("Hi.")], "hello")

@@ -215,7 +215,7 @@ async def test_nothing_is_kept_where_it_is_off(store: Store) -> None:
 
 def part(at: int, *kinds: Kind, share: str = "a", resumed: bool = False) -> Share:
     """What a process has kept of a turn; its steps are a second apart."""
-    facts = tuple(Fact(kind, number * 1000) for number, kind in enumerate(kinds, 1))
+    facts = [Fact(kind, number * 1000) for number, kind in enumerate(kinds, 1)]
     return Share("turn_1", share, at, "line", 0, "c", "p", "u", facts, resumed=resumed)
 
 

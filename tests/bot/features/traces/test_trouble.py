@@ -78,7 +78,9 @@ async def sent(harness: Harness) -> None:
 
 def share(at: int, *facts: Fact, outcome: str = "answered", kept_words: int = 0) -> Share:
     """What a process has kept of a turn."""
-    return Share(f"turn_{at}", "a", at, "line", 0, "c", "p", "u", facts, outcome, words=kept_words)
+    return Share(
+        f"turn_{at}", "a", at, "line", 0, "c", "p", "u", [*facts], outcome, words=kept_words
+    )
 
 
 async def test_a_response_answers_the_request_whatever_its_model_is_called(
