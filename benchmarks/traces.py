@@ -1,10 +1,11 @@
 """What traces cost: the same turns with nothing traced, with facts, and with words too; and how
 long it takes to find one turn that failed.
 
-    python -m benchmarks.traces [turns [at once [rounds]]]
+    python -m benchmarks.traces [turns [at once [rounds [starts]]]]
 
-All three run at the same time, each on its own Redis, and are measured round by round. What stands
-beside "off" is the median of the rounds' ratios.
+All three run at the same time, each on its own Redis, and are measured round by round. Two
+processes that do the same differ by some percent, so all are started again and again. Beside "off"
+stands the median of all rounds' ratios, with the standard error of the starts'.
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from itertools import islice, repeat
-from statistics import median
+from itertools import chain, islice, repeat
+from statistics import median, stdev
 
 import uvloop
 
@@ -53,10 +54,12 @@ COLUMNS = (
     "CPU of Redis, ms",
 )
 
+Costs = dict[str, list[Cost]]  # by kind
 
-async def compare(turns: int, at_once: int, rounds: int, *, with_tool: bool) -> list[list[str]]:
-    """A row for each kind."""
-    found: dict[str, list[Cost]] = {name: [] for name in KINDS}
+
+async def measure(turns: int, at_once: int, rounds: int, *, with_tool: bool) -> Costs:
+    """The rounds of one start of all kinds."""
+    found: Costs = {name: [] for name in KINDS}
     async with AsyncExitStack() as stack:
         benches: dict[str, Bench] = {}
         for name, settings in KINDS.items():
@@ -72,12 +75,29 @@ async def compare(turns: int, at_once: int, rounds: int, *, with_tool: bool) -> 
                 turn = partial(line_turn, measuring)
                 cost = await measuring.cost(repeat(turn, number_of_turns), at_once)
                 found[name].append(cost)
-    costs = {name: medians(measured[1:]) for name, measured in found.items()}
+    return {name: measured[1:] for name, measured in found.items()}
+
+
+def ratio_to_off(name: str, starts: Sequence[Costs]) -> str:
+    """The median of the rounds' ratios, and the standard error of the starts'."""
+    ratios = [
+        [one.cpu_ms / off.cpu_ms for one, off in zip(costs[name], costs["off"], strict=True)]
+        for costs in starts
+    ]
+    error = stdev(map(median, ratios)) / len(ratios) ** 0.5 if len(ratios) > 1 else 0.0
+    return f"{median(chain(*ratios)):.3f} ± {error:.3f}"
+
+
+async def compare(
+    turns: int, at_once: int, rounds: int, starts: int, *, with_tool: bool
+) -> list[list[str]]:
+    """A row for each kind."""
+    found = [await measure(turns, at_once, rounds, with_tool=with_tool) for _ in range(starts)]
     rows = []
-    for name, cost in costs.items():
-        pairs = zip(found[name][1:], found["off"][1:], strict=True)
-        ratio = f"{median(one.cpu_ms / off.cpu_ms for one, off in pairs):.3f}"
+    for name in KINDS:
+        cost = medians([one for costs in found for one in costs[name]])
         counts = (f"{cost.requests:.1f}", f"{cost.commands:.1f}", number(cost.sent))
+        ratio = ratio_to_off(name, found)
         rows.append([name, number(cost.cpu_ms), ratio, *counts, number(cost.redis_ms)])
     return rows
 
@@ -129,14 +149,13 @@ async def search(count: int) -> list[str]:
     return [f"{count:,}", f"{read - started:.2f}", f"{ended - read:.2f}"]
 
 
-async def main(turns: int = 100, at_once: int = 32, rounds: int = 18) -> None:
+async def main(turns: int = 150, at_once: int = 32, rounds: int = 4, starts: int = 8) -> None:
     """Measure, and print the tables."""
     print(heading("What traces cost", "python -m benchmarks.traces"))
     for with_tool in (False, True):
         for many in (at_once, 1):
             kind = "LINE, one tool" if with_tool else "LINE"
-            share = turns if many > 1 else max(1, turns // 4)
-            rows = await compare(share, many, rounds, with_tool=with_tool)
+            rows = await compare(turns, many, rounds, starts, with_tool=with_tool)
             print(f"{kind}, {many} at once:\n\n{table(COLUMNS, rows)}", flush=True)
     rows = [await search(count) for count in KEPT]
     print(table(("turns", "to find the one that failed, s", "`kaiwa conversations`, s"), rows))
