@@ -226,6 +226,9 @@ class StoreClock:
     Args:
         ask: reads the store's clock.
         local: milliseconds since the epoch by the process's own clock.
+
+    Attributes:
+        ahead_ms: of the store's clock; negative if it is slow.
     """
 
     def __init__(
@@ -233,11 +236,11 @@ class StoreClock:
     ) -> None:
         self._ask = ask
         self._local = local
-        self._ahead_ms = 0
+        self.ahead_ms = 0
 
     def __call__(self) -> int:
         """Milliseconds since the epoch."""
-        return self._local() + self._ahead_ms
+        return self._local() + self.ahead_ms
 
     async def read(self) -> None:
         """Compare the clocks; the store read its own in the middle between question and answer.
@@ -247,7 +250,7 @@ class StoreClock:
         """
         asked = self._local()
         at = await self._ask()
-        self._ahead_ms = at - (asked + self._local()) // 2
+        self.ahead_ms = at - (asked + self._local()) // 2
 
     async def follow(self, every_s: float = READ_EVERY_S) -> None:
         """Compare the clocks again and again; never returns."""

@@ -87,13 +87,15 @@ class Batches:
 
     def submit_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
         """Send commands with the next batch, at the latest after ``LATER_S``; their results."""
-        self._start_timer()
+        if self._timer is None:
+            self._start_timer()
         return self._queue(self._later, commands, {})
 
     def before_next(self, call: Callable[[], None]) -> None:
         """Call this before the next batch is made, at the latest after ``LATER_S``: what it submits
         for later leads that batch."""
-        self._start_timer()
+        if self._timer is None:
+            self._start_timer()
         self._before.append(call)
 
     async def aclose(self) -> None:
@@ -118,8 +120,7 @@ class Batches:
         return results
 
     def _start_timer(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LATER_S, self._start_batches)
+        self._timer = asyncio.get_running_loop().call_later(LATER_S, self._start_batches)
 
     def _take_later(self) -> None:
         self._waiting += self._later

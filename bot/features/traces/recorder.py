@@ -21,7 +21,6 @@ import structlog
 from msgspec.structs import replace
 
 from bot import log as logging
-from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.features.traces.prompts import Prompts
 from bot.features.traces.records import AFTERWARDS, Act, Fact, Share, Words, encode, pack_words
@@ -175,7 +174,7 @@ class Recorder:
             self._read_key()
             return
         touched: dict[str, OpenShare] = {}
-        ahead = self._traces.clock() - now_ms()  # the store's clock
+        ahead = self._traces.clock.ahead_ms
         self._has_words = self._hours() > 0
         while self._noted:
             noted_ns, conversation, turn, step = self._noted.popleft()
@@ -431,14 +430,16 @@ class Recorder:
         """
 
         def check(sent: asyncio.Future[list[Any]]) -> None:
+            if sent.cancelled():
+                return
+            if sent.exception() is None and sent.result() != NOT_KEPT:
+                return
             if self._traces.is_unanswered(sent):
                 undo()
                 for share in shares:
                     share.changed = True
-            elif not sent.cancelled() and (sent.exception() or sent.result() == NOT_KEPT):
-                refuse()
             else:
-                return
+                refuse()
             self._start_timer()
 
         sent.add_done_callback(check)
