@@ -255,6 +255,8 @@ class Server(Redis):
 
     async def _read_reply(self, connection: Connection, command: Command, request: Request) -> Any:
         try:
+            if command[0] == "EVAL":  # of whose replies redis-py makes nothing else
+                return await connection.read_response()
             return await self.parse_response(connection, command[0], **request.options)
         except ResponseError as error:
             return error
