@@ -87,15 +87,13 @@ class Batches:
 
     def submit_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
         """Send commands with the next batch, at the latest after ``LATER_S``; their results."""
-        if self._timer is None:
-            self._start_timer()
+        self._start_timer()
         return self._queue(self._later, commands, {})
 
     def before_next(self, call: Callable[[], None]) -> None:
         """Call this before the next batch is made, at the latest after ``LATER_S``: what it submits
         for later leads that batch."""
-        if self._timer is None:
-            self._start_timer()
+        self._start_timer()
         self._before.append(call)
 
     async def aclose(self) -> None:
@@ -120,7 +118,8 @@ class Batches:
         return results
 
     def _start_timer(self) -> None:
-        self._timer = asyncio.get_running_loop().call_later(LATER_S, self._start_batches)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LATER_S, self._start_batches)
 
     def _take_later(self) -> None:
         self._waiting += self._later
@@ -255,8 +254,6 @@ class Server(Redis):
 
     async def _read_reply(self, connection: Connection, command: Command, request: Request) -> Any:
         try:
-            if command[0] == "EVAL":  # of whose replies redis-py makes nothing else
-                return await connection.read_response()
             return await self.parse_response(connection, command[0], **request.options)
         except ResponseError as error:
             return error

@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from time import time_ns
 from typing import Any
 
 import structlog
 from msgspec.structs import replace
 
 from bot import log as logging
+from bot.clock import now_ms
 from bot.errors import StoreUnavailable
 from bot.features.traces.prompts import Prompts
 from bot.features.traces.records import AFTERWARDS, Act, Fact, Share, Words, encode, pack_words
@@ -64,7 +64,7 @@ class OpenShare:
     """A share of a turn while this process works on it.
 
     Attributes:
-        kept: what the store gets of it.
+        state: of the share, as the store gets it.
         records: words that are still to be sent.
         counted, counted_words: bytes of facts and of words that were sent.
         changed: something is still to be sent.
@@ -78,7 +78,7 @@ class OpenShare:
     """
 
     conversation: str
-    kept: Share
+    state: Share
     records: bytearray = field(default_factory=bytearray)
     counted: int = 0
     counted_words: int = 0
@@ -97,7 +97,7 @@ class OpenShare:
 
     def refuse(self, count: int) -> None:
         """Bytes of words that the store did not keep."""
-        self.kept.refused += count
+        self.state.refused += count
         self.changed = True
 
 
@@ -121,7 +121,6 @@ class Recorder:
         self._is_awaited = False  # a request to the store, with which something leaves
         self._open: dict[str, OpenShare] = {}
         self._key = b""
-        self._has_words = False  # are kept
         self._reading: asyncio.Future[list[Any]] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._prompts = Prompts(traces, hours)
@@ -146,7 +145,7 @@ class Recorder:
         """See ``Feature.observe``."""
         if len(self._noted) == MOST_NOTED and self._key:
             self._take_steps()
-        self._noted.append((time_ns(), conversation, turn, step))
+        self._noted.append((now_ms(), conversation, turn, step))
         if not self._is_awaited:
             self._is_awaited = True
             self._traces.before_next(self._take_steps)
@@ -175,16 +174,15 @@ class Recorder:
             return
         touched: dict[str, OpenShare] = {}
         ahead = self._traces.clock.ahead_ms
-        self._has_words = self._hours() > 0
         while self._noted:
-            noted_ns, conversation, turn, step = self._noted.popleft()
+            noted_at, conversation, turn, step = self._noted.popleft()
             if (take := self._takes.get(type(step))) is None:
                 continue
-            at = noted_ns // 1_000_000 + ahead
+            at = noted_at + ahead
             if (share := touched.get(turn)) is None:
                 share = touched[turn] = self._share_of(conversation, turn, at)
             try:
-                take(share, step, at - share.kept.at)
+                take(share, step, at - share.state.at)
             except Exception:
                 log.exception("observer.failed", step=type(step).__name__)
         if due := [share for share in touched.values() if share.due]:
@@ -212,7 +210,7 @@ class Recorder:
     def _share_of(self, conversation: str, turn: str, at: int) -> OpenShare:
         """What this process does of a turn; what comes long after its end is a share of its own."""
         share = self._open.pop(turn, None)
-        if share is None or _is_over(share.kept, at):
+        if share is None or _is_over(share.state, at):
             share = OpenShare(conversation, self._new_share(conversation, turn, at))
         while len(self._open) >= MOST_OPEN:
             del self._open[next(iter(self._open))]
@@ -241,12 +239,12 @@ class Recorder:
         author = message.author
         who = author.id if author else ""
         person = self._person(share, who)
-        share.kept.person = share.kept.person or person
+        share.state.person = share.state.person or person
         text = message.text
         words = self._words(share, text=text, who=author.name if author else "")
         if words and who:
             self._index(share, person_of(share.conversation, who))
-        if words and not share.kept.facts:
+        if words and not share.state.facts:
             words.conversation = share.conversation
         size = len(text.encode())
         self._add(share, Fact("event", at, step.kind, step.use, size=size, person=person), words)
@@ -254,7 +252,7 @@ class Recorder:
             self._delete_soon(share.conversation)
 
     def _persona(self, share: OpenShare, step: PersonaChosen, at: int) -> None:
-        share.kept.persona = step.persona
+        share.state.persona = step.persona
 
     def _request(self, share: OpenShare, step: RequestSent, at: int) -> None:
         share.asked_at[step.model] = at
@@ -306,11 +304,11 @@ class Recorder:
         fact = Fact("call", at, name, outcome, ms, size, id=call.id, risk=step.risk)
         self._add(share, fact, words)
         if step.risk == "high" or call.id in share.decided:
-            share.acts[call.id] = self._act(share, share.kept.at + at, step)
+            share.acts[call.id] = self._act(share, share.state.at + at, step)
             share.due = True
 
     def _delivery(self, share: OpenShare, step: DeliveryBegun, at: int) -> None:
-        share.begun = len(share.kept.facts)
+        share.begun = len(share.state.facts)
         size, name = len(step.text.encode()), self._id(step.delivery_id)
         words = self._words(share, text=step.text)
         self._add(share, Fact("delivery", at, size=size, id=name), words)
@@ -318,10 +316,10 @@ class Recorder:
     def _measured(self, share: OpenShare, step: Measured, at: int) -> None:
         """Turns and deliveries; what a model or a tool has taken stands with its own step."""
         if step.kind == "turn":
-            share.kept.outcome, share.kept.ms, share.kept.left = step.outcome, at, ""
+            share.state.outcome, share.state.ms, share.state.left = step.outcome, at, ""
             share.changed = True
         elif step.kind == "delivery" and share.begun is not None:
-            facts = share.kept.facts
+            facts = share.state.facts
             if share.begun < len(facts):
                 fact = facts[share.begun]
                 ended = replace(fact, name=step.name, outcome=step.outcome, ms=step.ms)
@@ -334,19 +332,19 @@ class Recorder:
         self._add(share, Fact("rating", at, outcome=outcome, person=by))
 
     def _share_begun(self, share: OpenShare, step: ShareBegun, at: int) -> None:
-        share.kept.resumed = share.kept.resumed or step.is_resumed
+        share.state.resumed = share.state.resumed or step.is_resumed
 
     def _share_failed(self, share: OpenShare, step: ShareFailed, at: int) -> None:
         if step.outcome == "given_up":
-            share.kept.outcome, share.kept.ms = "failed", at
+            share.state.outcome, share.state.ms = "failed", at
         fact = Fact("failure", at, outcome=step.outcome)
         self._add(share, fact, self._words(share, text=step.cause))
 
     def _share_ended(self, share: OpenShare, step: ShareEnded, at: int) -> None:
         """Of a turn that is left as it is, what was done is sent with its lease's release."""
-        kept = share.kept
-        if step.cause and kept.facts and (share.changed or kept.left != step.cause):
-            kept.left = step.cause
+        state = share.state
+        if step.cause and state.facts and (share.changed or state.left != step.cause):
+            state.left = step.cause
             share.changed = share.due = True
 
     # How it is sent:
@@ -354,54 +352,52 @@ class Recorder:
     def _words(self, share: OpenShare, *, text: str = "", who: str = "") -> Words | None:
         """The words of the next fact; None where none are kept. A share without events is no turn:
         what it delivers may be older than a deletion."""
-        if not (self._has_words and share.events and share.kept.words < TURN_BYTES):
+        if not (share.events and self._hours() and share.state.words < TURN_BYTES):
             return None
         struck = logging.without_secrets(text)
-        return Words(share.kept.share, len(share.kept.facts), struck, who)
+        return Words(share.state.share, len(share.state.facts), struck, who)
 
     def _add(self, share: OpenShare, fact: Fact, words: Words | None = None) -> None:
         """Add a fact, with its words; of too many the last are left out."""
-        kept = share.kept
-        if len(kept.facts) < MOST_FACTS:
-            kept.facts.append(fact)
+        state = share.state
+        if len(state.facts) < MOST_FACTS:
+            state.facts.append(fact)
             if fact.kind not in AFTERWARDS:
-                kept.left = ""
+                state.left = ""
         else:
             words = None
         if words is not None:
             record = pack_words(words)
-            if kept.words + len(record) > TURN_BYTES:
+            if state.words + len(record) > TURN_BYTES:
                 words.pieces = (("left_out", str(len(record)).encode()),)
                 record = pack_words(words)
-            if kept.words + len(record) <= TURN_BYTES:
+            if state.words + len(record) <= TURN_BYTES:
                 share.records += record
-                kept.words += len(record)
+                state.words += len(record)
         share.changed = True
 
     def _send(self, shares: Sequence[OpenShare]) -> None:
         """Send shares, with their words and acts."""
         changes: list[Change] = []
         for share in shares:
-            if share.writers or share.records or share.acts:
-                self._send_beside(share)
+            self._send_words_and_acts(share)
             # The store takes a shorter one for an older state.
-            stored = encode(share.kept).ljust(share.counted)
-            words = share.kept.words - share.kept.refused
+            stored = encode(share.state).ljust(share.counted)
+            words = share.state.words - share.state.refused
             more, more_words = len(stored) - share.counted, words - share.counted_words
-            changes.append(Change(share.kept, stored, more, more_words))
+            changes.append(Change(share.state, stored, more, more_words))
             share.counted, share.counted_words = len(stored), words
             share.changed = share.due = False
         uncount = partial(_uncount, shares, changes)
         self._unless_answered(self._traces.note_later(changes), shares, uncount, uncount)
 
-    def _send_beside(self, share: OpenShare) -> None:
-        """Send what is kept beside the facts of a share: words and acts."""
+    def _send_words_and_acts(self, share: OpenShare) -> None:
         while share.writers:
             self._index(share, share.writers.pop())
         if share.records:
-            kept, records, hours = share.kept, bytes(share.records), self._hours()
+            state, records, hours = share.state, bytes(share.records), self._hours()
             adding = self._traces.add_words_later(
-                share.conversation, kept.turn, kept.at, records, hours
+                share.conversation, state.turn, state.at, records, hours
             )
             take_back = partial(share.take_back, records)
             self._unless_answered(adding, [share], take_back, partial(share.refuse, len(records)))
@@ -452,7 +448,7 @@ class Recorder:
             decided = "approved" if decision.approved else "rejected"
             by = self._person(share, decision.by)
         arguments = keyed(self._key, encode(ended.made.arguments).decode())
-        turn, who = share.kept.turn, share.kept.person
+        turn, who = share.state.turn, share.state.person
         return Act(at, turn, who, call.name, arguments, decided, by, result.outcome)
 
     def _person(self, share: OpenShare, author: str) -> str:
@@ -476,7 +472,7 @@ class Recorder:
 
 
 def _is_over(share: Share, at: int) -> bool:
-    """Whether what comes at this time is no part of a share any more."""
+    """Whether a share ended more than ``OPEN_MS`` before this time."""
     return bool(share.outcome) and at - share.at - share.ms > OPEN_MS
 
 

@@ -21,7 +21,7 @@ AFTERWARDS = ("delivery", "rating")  # kinds of facts that come after the commit
 LENGTH_BYTES = 4  # before each record of words
 
 
-class Fact(Struct, frozen=True, omit_defaults=True, gc=False):
+class Fact(Struct, frozen=True, omit_defaults=True):
     """One step, without words of people.
 
     Attributes:

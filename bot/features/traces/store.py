@@ -16,7 +16,6 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, NamedTuple
@@ -294,7 +293,6 @@ def day_of(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d")
 
 
-@lru_cache(maxsize=4)
 def shares_key(hour: int) -> str:
     """The key of the shares of an hour; all hours share a slot."""
     return shared_key("traces", str(hour))
