@@ -14,13 +14,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from queue import SimpleQueue
 from tempfile import TemporaryDirectory
 from threading import Event, RLock, Thread
 
 from bot.web.port import READY, Membership
 
 MEMBER = (sys.executable, "-P", "-c", "from bot.cli.main import main; main()", "member")
+_ENDED = bytes(1)
 
 
 class Supervisor:
@@ -28,25 +28,28 @@ class Supervisor:
 
     def __init__(self, sock: socket.socket, folder: str, command: Sequence[str]) -> None:
         self._socket, self._folder, self._command, self._exit_code = sock, folder, command, 0
-        # The numbers of signals, and None for each thread that has ended.
-        self._events: SimpleQueue[int | None] = SimpleQueue()
+        # A byte for each signal, its number, and _ENDED for each thread that has ended. A signal
+        # that comes just before a wait for a lock or a queue begins would not end that wait.
+        self._events, self._events_end = socket.socketpair()
+        self._events_end.setblocking(False)
         # The lock guards the links, and the beginning of the stop.
         self._links: dict[subprocess.Popen[bytes], socket.socket] = {}
         self._lock, self._may_start, self._stops = RLock(), Event(), Event()
 
     def run(self, processes: int, stop_s: float = 27.0) -> int:
         """Returns the exit code of all. Members that do not drain in ``stop_s`` are killed."""
+        signal.set_wakeup_fd(self._events_end.fileno())
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM):
             # Who starts Kaiwa may have it ignore SIGHUP, as nohup does.
             if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, lambda number, _frame: self._events.put(number))
+                signal.signal(number, lambda _number, _frame: None)
         for place in range(processes):
             Thread(target=self._keep, args=(place == 0,)).start()
         while processes:
-            event = self._events.get()
-            if event is None:
+            event = self._events.recv(1)
+            if event == _ENDED:
                 processes -= 1
-            elif event == signal.SIGALRM:
+            elif event == bytes([signal.SIGALRM]):
                 self._exit_code = 1
                 self._signal(signal.SIGKILL)
             elif self._stops.is_set():
@@ -82,7 +85,7 @@ class Supervisor:
                 # A member that ends at once, again and again, must not take all of the CPU.
                 self._stops.wait(1.0)
         finally:
-            self._events.put(None)
+            self._events_end.send(_ENDED)
 
     def _start(self, is_first: bool, replaces: str) -> subprocess.Popen[bytes]:
         link, end = socket.socketpair()

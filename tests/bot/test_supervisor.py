@@ -38,6 +38,9 @@ def leave(number, frame):
         return
     if how != "hangs" and (how != "drains" or number == signal.SIGINT):
         sys.exit(0)
+woken, wakeup = socket.socketpair()
+wakeup.setblocking(False)
+signal.set_wakeup_fd(wakeup.fileno())
 for number in (signal.SIGTERM, signal.SIGINT):
     signal.signal(number, leave)
 port = socket.socket(fileno=int(listening)).getsockname()[1]
@@ -48,8 +51,8 @@ link = socket.socket(fileno=int(link))
 link.send(b"+")
 if how == "falls":
     sys.exit(3)
-while not select.select([link], [], [])[0]:
-    pass
+while link not in select.select([link, woken], [], [])[0]:
+    woken.recv(1)
 note(signal="none")
 """
 
