@@ -190,6 +190,8 @@ class Server(Redis):
         self.submit = self._batches.submit
         self.submit_later = self._batches.submit_later
         self.before_next = self._batches.before_next
+        # redis-py's pool takes a third of what a batch costs to give one and to take it back.
+        self._idle: list[Connection] = []
 
     async def execute_command(self, *args: Any, **options: Any) -> Any:
         (results,) = await self.submit([args], **options)
@@ -197,6 +199,8 @@ class Server(Redis):
 
     async def aclose(self, close_connection_pool: bool | None = None) -> None:
         await self._batches.aclose()
+        for connection in self._idle:
+            await connection.disconnect()
         await super().aclose(close_connection_pool)
 
     async def info_of_each(self) -> list[dict[str, Any]]:
@@ -209,22 +213,31 @@ class Server(Redis):
         return pool.connection_class(**pool.connection_kwargs)
 
     async def _send_batch(self, batch: list[Request]) -> None:
-        pool = self.connection_pool
-        # a decorator hides it
-        connection = cast(Connection, await pool.get_connection())  # type: ignore[no-untyped-call]
+        connection = await self._connected()
         try:
             answered = await self._exchange(connection, batch)
         except BaseException:
             # replies still to come would be taken for those of others
             await connection.disconnect(nowait=True)
             raise
-        finally:
-            await pool.release(connection)
+        self._idle.append(connection)
         for request, replies in answered:
             if error := next((one for one in replies if isinstance(one, ResponseError)), None):
                 request.fail(error)
             elif not request.results.done():
                 request.results.set_result(replies)
+
+    async def _connected(self) -> Connection:
+        """An idle connection that the server has not closed, or a new one."""
+        while self._idle:
+            connection = self._idle.pop()
+            if not await connection.can_read():
+                return connection
+            await connection.disconnect(nowait=True)
+        # every connection is one
+        connection = cast(Connection, await self.new_connection())
+        await connection.connect()  # type: ignore[no-untyped-call]
+        return connection
 
     async def _exchange(
         self, connection: Connection, batch: list[Request]
@@ -254,6 +267,8 @@ class Server(Redis):
 
     async def _read_reply(self, connection: Connection, command: Command, request: Request) -> Any:
         try:
+            if command[0] == "EVAL":  # redis-py would look for what else to make of the reply
+                return await connection.read_response()
             return await self.parse_response(connection, command[0], **request.options)
         except ResponseError as error:
             return error
@@ -271,6 +286,8 @@ def by_hash(command: Command) -> Command:
 
 def _pack(command: Command) -> bytes:
     """A command in Redis' protocol. Its name may be two words."""
-    name, *words = by_hash(command)
-    packed: bytes = pack_command((*name.split(), *words))
+    words = by_hash(command)
+    if " " in words[0]:
+        words = (*words[0].split(), *words[1:])
+    packed: bytes = pack_command(words)
     return packed

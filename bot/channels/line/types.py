@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct
@@ -43,6 +44,7 @@ class Chat(NamedTuple):
         return self.kind != "user"
 
 
+@lru_cache(4_096)
 def chat_of(conversation: str) -> Chat:
     """The chat behind a conversation's id; a notice's lacks the kind, which the chat's id tells."""
     _, bot, *kind, chat = conversation.split(":", 3)

@@ -4,6 +4,7 @@ answer."""
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from msgspec import Meta, Struct, ValidationError, convert
@@ -62,6 +63,7 @@ def is_conversation(id: str, channel: str = "") -> bool:
     return is_ours and CONVERSATION.fullmatch(id) is not None
 
 
+@lru_cache(4_096)
 def chat_of(conversation: str) -> Chat:
     """The chat behind a conversation's id."""
     _, team, channel, *thread = conversation.split(":")
