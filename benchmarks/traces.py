@@ -25,7 +25,7 @@ import uvloop
 
 from benchmarks.whole.bench import Bench, Cost, bench, kaiwa_run, medians
 from benchmarks.whole.people import line_turn
-from benchmarks.whole.processes import KAIWA
+from benchmarks.whole.processes import KAIWA, cores_awake
 from benchmarks.whole.store import one_server
 from benchmarks.whole.tables import heading, number, table
 from bot.features.traces.reading import Wanted, find_turns
@@ -152,11 +152,12 @@ async def search(count: int) -> list[str]:
 async def main(turns: int = 150, at_once: int = 32, rounds: int = 4, starts: int = 8) -> None:
     """Measure, and print the tables."""
     print(heading("What traces cost", "python -m benchmarks.traces"))
-    for with_tool in (False, True):
-        for many in (at_once, 1):
-            kind = "LINE, one tool" if with_tool else "LINE"
-            rows = await compare(turns, many, rounds, starts, with_tool=with_tool)
-            print(f"{kind}, {many} at once:\n\n{table(COLUMNS, rows)}", flush=True)
+    async with cores_awake():
+        for with_tool in (False, True):
+            for many in (at_once, 1):
+                kind = "LINE, one tool" if with_tool else "LINE"
+                rows = await compare(turns, many, rounds, starts, with_tool=with_tool)
+                print(f"{kind}, {many} at once:\n\n{table(COLUMNS, rows)}", flush=True)
     rows = [await search(count) for count in KEPT]
     print(table(("turns", "to find the one that failed, s", "`kaiwa conversations`, s"), rows))
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import aiohttp
@@ -20,6 +20,7 @@ PATIENCE_S = 60.0
 LOOK_S = 0.15
 CALM = 0.15  # of a core
 LOOKS = 3  # in a row
+SPIN = "import os; os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: pass"
 
 
 @asynccontextmanager
@@ -43,6 +44,16 @@ async def process(
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         await running.wait()
+
+
+@asynccontextmanager
+async def cores_awake() -> AsyncIterator[None]:
+    """No core halts: to wake one counts as CPU of the process that does it, now more and now less.
+    What keeps them awake gives way to all others."""
+    async with AsyncExitStack() as stack:
+        for _ in range(os.cpu_count() or 1):
+            await stack.enter_async_context(process("-c", SPIN))
+        yield
 
 
 def family(pid: int) -> list[int]:

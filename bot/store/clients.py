@@ -203,9 +203,7 @@ class Scripts:
     def send_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
         """Send commands with the process's next request; done, or failed, when that is answered.
         Nobody has to wait for it."""
-        sending = self.client.submit_later(commands)
-        sending.add_done_callback(_ignore_failure)
-        return sending
+        return self.client.submit_later(commands)
 
     @staticmethod
     def is_unanswered(sent: asyncio.Future[list[Any]]) -> bool:
@@ -316,12 +314,6 @@ class Scripts:
         conversation's node."""
         now, _ = await self.run("due", conversation, [0])
         return int(now)
-
-
-def _ignore_failure(done: asyncio.Future[list[Any]]) -> None:
-    """Take the exception, so that asyncio does not report it."""
-    if not done.cancelled():
-        _ = done.exception()
 
 
 @cache

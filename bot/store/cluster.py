@@ -78,7 +78,11 @@ class Cluster(RedisCluster):
         """Send commands of one key each; their results. Nodes share no batches."""
         return asyncio.ensure_future(self._execute_each(list(commands)))
 
-    submit_later = submit
+    def submit_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
+        """Send commands whose results nobody has to wait for."""
+        sending = self.submit(commands)
+        sending.add_done_callback(_ignore_failure)
+        return sending
 
     def before_next(self, call: Callable[[], None]) -> None:
         """Call this before the next request leaves."""
@@ -105,3 +109,9 @@ class Cluster(RedisCluster):
             return await super().execute_command(*by_hash(command), **options)
         except NoScriptError:
             return await super().execute_command(*command, **options)
+
+
+def _ignore_failure(done: asyncio.Future[list[Any]]) -> None:
+    """Take the exception, so that asyncio does not report it."""
+    if not done.cancelled():
+        _ = done.exception()

@@ -41,9 +41,10 @@ class Request(NamedTuple):
     results: asyncio.Future[list[Any]]
 
     def fail(self, error: BaseException) -> None:
-        """Raise an error for the waiting caller, if it still waits."""
+        """Raise an error for the waiting caller, if it still waits. Nobody has to wait."""
         if not self.results.done():
             self.results.set_exception(error)
+            self.results.exception()  # asyncio would log one that nobody has asked for
 
 
 class Batches:
@@ -111,10 +112,11 @@ class Batches:
         self, queue: deque[Request], commands: Iterable[Command], options: dict[str, Any]
     ) -> asyncio.Future[list[Any]]:
         results: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        request = Request(list(commands), options, results)
         if self._is_closed:
-            results.set_exception(ConnectionError("closed"))
+            request.fail(ConnectionError("closed"))
         else:
-            queue.append(Request(list(commands), options, results))
+            queue.append(request)
         return results
 
     def _start_timer(self) -> None:
@@ -222,8 +224,8 @@ class Server(Redis):
             raise
         self._idle.append(connection)
         for request, replies in answered:
-            if error := next((one for one in replies if isinstance(one, ResponseError)), None):
-                request.fail(error)
+            if errors := [one for one in replies if isinstance(one, ResponseError)]:
+                request.fail(errors[0])
             elif not request.results.done():
                 request.results.set_result(replies)
 
