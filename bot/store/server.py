@@ -215,7 +215,7 @@ class Server(Redis):
         return pool.connection_class(**pool.connection_kwargs)
 
     async def _send_batch(self, batch: list[Request]) -> None:
-        connection = await self._connected()
+        connection = await self._connection()
         try:
             answered = await self._exchange(connection, batch)
         except BaseException:
@@ -229,17 +229,15 @@ class Server(Redis):
             elif not request.results.done():
                 request.results.set_result(replies)
 
-    async def _connected(self) -> Connection:
-        """An idle connection that the server has not closed, or a new one."""
+    async def _connection(self) -> Connection:
+        """One that is idle and that the server has not closed, or a new one, which connects when it
+        sends."""
         while self._idle:
             connection = self._idle.pop()
-            if not await connection.can_read():
+            if connection.is_connected and not await connection.can_read():
                 return connection
             await connection.disconnect(nowait=True)
-        # every connection is one
-        connection = cast(Connection, await self.new_connection())
-        await connection.connect()  # type: ignore[no-untyped-call]
-        return connection
+        return cast(Connection, await self.new_connection())  # every connection is one
 
     async def _exchange(
         self, connection: Connection, batch: list[Request]

@@ -214,6 +214,16 @@ async def test_a_refusal_is_its_askers_alone(store_url: str) -> None:
     assert [answers[0], *answers[4:]] == [b"a", [b"d", b"e"], []]
 
 
+async def test_a_batch_of_nothing_that_can_be_sent_leaves_the_next_alone(store_url: str) -> None:
+    client = connect(store_url, 1)
+    try:
+        with pytest.raises(TypeError):
+            await client.execute_command("ECHO", object())
+        assert await client.execute_command("ECHO", "a") == b"a"
+    finally:
+        await client.aclose()
+
+
 async def test_a_queue_for_places_moves_on() -> None:
     """First come, first served; who gives up loses nobody their place."""
     slots, order, gate = Slots(1, 5), list[int](), asyncio.Event()
