@@ -215,6 +215,7 @@ async def test_a_refusal_is_its_askers_alone(store_url: str) -> None:
 
 
 async def test_a_batch_of_nothing_that_can_be_sent_leaves_the_next_alone(store_url: str) -> None:
+    """Its connection has never been opened."""
     client = connect(store_url, 1)
     try:
         with pytest.raises(TypeError):
