@@ -20,7 +20,7 @@ from threading import Event, RLock, Thread
 from bot.web.port import READY, Membership
 
 MEMBER = (sys.executable, "-P", "-c", "from bot.cli.main import main; main()", "member")
-_ENDED = bytes(1)
+_ENDED = 0  # the number of no signal
 
 
 class Supervisor:
@@ -46,10 +46,10 @@ class Supervisor:
         for place in range(processes):
             Thread(target=self._keep, args=(place == 0,)).start()
         while processes:
-            event = self._events.recv(1)
+            (event,) = self._events.recv(1)
             if event == _ENDED:
                 processes -= 1
-            elif event == bytes([signal.SIGALRM]):
+            elif event == signal.SIGALRM:
                 self._exit_code = 1
                 self._signal(signal.SIGKILL)
             elif self._stops.is_set():
@@ -85,7 +85,7 @@ class Supervisor:
                 # A member that ends at once, again and again, must not take all of the CPU.
                 self._stops.wait(1.0)
         finally:
-            self._events_end.send(_ENDED)
+            self._events_end.send(bytes([_ENDED]))
 
     def _start(self, is_first: bool, replaces: str) -> subprocess.Popen[bytes]:
         link, end = socket.socketpair()

@@ -48,8 +48,8 @@ async def process(
 
 @asynccontextmanager
 async def cores_awake() -> AsyncIterator[None]:
-    """No core halts: to wake one counts as CPU of the process that does it, now more and now less.
-    What keeps them awake gives way to all others."""
+    """Keep the cores from halting, with processes that give way to all others: what wakes a core
+    counts as CPU of the process that is measured, and differs from time to time."""
     async with AsyncExitStack() as stack:
         for _ in range(os.cpu_count() or 1):
             await stack.enter_async_context(process("-c", SPIN))
