@@ -28,7 +28,7 @@ from bot.channels import (
 from bot.commands import CANCELS, FORGETS, STOPS
 from bot.errors import StoreUnavailable
 from bot.store import Erase, JournalledTurn, Lease
-from bot.telemetry.observed import ObservedStep
+from bot.telemetry.observed import Observe
 from bot.transcript import Author, Message, Spending
 from toolset.tool import ToolError
 
@@ -383,8 +383,8 @@ class Feature:
         where it cannot be read."""
         return ""
 
-    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
-        """Note a step of a turn, before the next one is taken; never raises."""
+    def observer(self, conversation: str, turn_id: str) -> Observe | None:
+        """What is told each step of a turn from now on; None where nothing is."""
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with what the feature adds to each; see also ``after_calls``."""

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -45,7 +44,7 @@ from bot.pipeline.feature import (
 from bot.providers import Provider
 from bot.store import Erase, JournalledTurn, Lease, Store
 from bot.telemetry import Metrics
-from bot.telemetry.observed import OBSERVER, ObservedStep, ShareBegun, ShareEnded
+from bot.telemetry.observed import OBSERVER, Observe, ObservedStep, ShareBegun, ShareEnded
 from bot.texts import Texts, language_for
 from bot.transcript import Author, Message, channel_of
 from toolset.stores import FindStore
@@ -150,7 +149,7 @@ class Features:
         self.where_possible: dict[str, AddToAnswer] = {}
         self.tool_stores: dict[type[Any], MakeStore] = {}
         self._by_hook: dict[object, list[Any]] = {hook: [] for hook in HOOKS.values()}
-        self._observers = self.hooks(Feature.observe)
+        self._make_observers = self.hooks(Feature.observer)
 
     def install(self, features: Iterable[Feature]) -> None:
         """Take features in; what they need to be made may hold this list already."""
@@ -201,16 +200,26 @@ class Features:
 
     def start_observing(self, conversation: str, turn_id: str) -> None:
         """Have features observe what is done from now on in this context."""
-        if self._observers:
-            OBSERVER.set(partial(self.observe, conversation, turn_id))
+        if self._make_observers:
+            OBSERVER.set(self._observer(conversation, turn_id))
 
     def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
-        """Have features observe one step; the turn goes on whatever they do."""
-        for observer in self._observers:
-            try:
-                observer(conversation, turn_id, step)
-            except Exception:
-                log.exception("observer.failed", step=type(step).__name__)
+        """Have features observe one step."""
+        self._observer(conversation, turn_id)(step)
+
+    def _observer(self, conversation: str, turn_id: str) -> Observe:
+        """Tells all features a step; the turn goes on whatever they do."""
+        made = [make(conversation, turn_id) for make in self._make_observers]
+        observers = [one for one in made if one is not None]
+
+        def observe(step: ObservedStep) -> None:
+            for observer in observers:
+                try:
+                    observer(step)
+                except Exception:
+                    log.exception("observer.failed", step=type(step).__name__)
+
+        return observe
 
     @contextmanager
     def observing(self, conversation: str, turn: JournalledTurn) -> Iterator[None]:

@@ -23,7 +23,7 @@ from redis.exceptions import NoScriptError, ResponseError
 log = structlog.stdlib.get_logger(__name__)
 
 ANSWER_S = 2.5  # for a request: to connect, send and get the response
-LATER_S = 1.0  # until what can wait for another batch leaves by itself
+LATER_S = 1.0  # until what can wait for another batch leaves by itself, at the latest
 # commands in a batch, unless one request has more: parsing the replies blocks the event loop
 MAX_BATCH = 64
 
@@ -121,7 +121,12 @@ class Batches:
 
     def _start_timer(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LATER_S, self._start_batches)
+            self._timer = asyncio.get_running_loop().call_later(LATER_S, self._end_wait)
+
+    def _end_wait(self) -> None:
+        self._timer = None
+        if self._later or self._before:
+            self._start_batches()
 
     def _take_later(self) -> None:
         self._waiting += self._later
@@ -138,9 +143,6 @@ class Batches:
                 call()
             except Exception:
                 log.exception("store.call_failed")
-        if self._timer is not None and not self._before:
-            self._timer.cancel()
-            self._timer = None
         self._waiting.extendleft(reversed(self._later))
         self._later.clear()
         while self._free and self._waiting:

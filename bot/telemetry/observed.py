@@ -1,4 +1,4 @@
-"""What an observer sees of a turn (``Feature.observe``): plain values, made only where somebody
+"""What an observer sees of a turn (``Feature.observer``): plain values, made only where somebody
 observes."""
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from bot.pipeline.services import Services
 from bot.place_file import Sources, read_sources, unpack
 from bot.prices import micros_of
 from bot.store.keys import digest_of
-from bot.telemetry.observed import ObservedStep, ResponseRead
+from bot.telemetry.observed import Observe, ObservedStep, ResponseRead
 from bot.transcript import UNREADABLE, encode
 from toolset.offer.rules import Rule
 
@@ -83,8 +83,11 @@ class Places(Feature):
             offers=(partial(self._offer, conversation),),
         )
 
-    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
-        """Count what a place uses."""
+    def observer(self, conversation: str, turn_id: str) -> Observe:
+        """What counts the use of the conversation's place."""
+        return partial(self._observe, conversation)
+
+    def _observe(self, conversation: str, step: ObservedStep) -> None:
         if isinstance(step, ResponseRead):
             use = Use(step.usage.total, micros_of(step.model, step.usage))
             place = self._services.place(conversation)

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 from opentelemetry.context import Context
@@ -41,6 +42,7 @@ from bot.telemetry.observed import (
     DeliveryBegun,
     EventTaken,
     Measured,
+    Observe,
     ObservedStep,
     ResponseRead,
     ShareBegun,
@@ -129,8 +131,11 @@ class Spans(Feature):
         """Send what is left."""
         await self._export.aclose()
 
-    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
-        """Make a span, or add to one."""
+    def observer(self, conversation: str, turn_id: str) -> Observe:
+        """What makes a span of a step, or adds to one."""
+        return partial(self._observe, conversation, turn_id)
+
+    def _observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         if isinstance(step, ShareBegun):
             # A turn before this one may have been left in a call.
             CALL.set(None)

@@ -17,7 +17,7 @@ from bot.pipeline.feature import CommandContext, Feature
 from bot.pipeline.services import Services
 from bot.safe_text.glyphs import safe_name
 from bot.store import Lease
-from bot.telemetry.observed import ObservedStep
+from bot.telemetry.observed import Observe
 from bot.transcript import Message
 
 OPEN = ("console",)  # channels whose words are kept where nothing is set: the operator's own
@@ -83,8 +83,8 @@ class KeptTraces(Deletions):
         if config.weekly_report:
             self.every[REPORT_S] = WeeklyReport(services, self._traces, services.store.clock).send
 
-    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
-        self._recorder.observe(conversation, turn_id, step)
+    def observer(self, conversation: str, turn_id: str) -> Observe:
+        return self._recorder.observer(conversation, turn_id)
 
     def add_line(self, key: str, conversation: str, event: InboundEvent) -> str:
         """That words are kept, in /help and greetings."""

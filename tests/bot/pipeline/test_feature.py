@@ -23,7 +23,7 @@ from bot.pipeline.services import Features, Services
 from bot.providers.scripted import Step
 from bot.store import Lease, Store
 from bot.tasks import run_beside
-from bot.telemetry.observed import EventTaken, EventUse, ObservedStep
+from bot.telemetry.observed import EventTaken, EventUse, Observe, ObservedStep
 from bot.transcript import Author, Message, encode
 from bot.worker import beside_workers, do_if_due
 from tests.bot.harness import HERE, Harness, MakeFeature, texts, words
@@ -246,8 +246,8 @@ class Sees(Feature):
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, ObservedStep]] = []
 
-    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
-        self.seen.append((conversation, turn_id, step))
+    def observer(self, conversation: str, turn_id: str) -> Observe:
+        return lambda step: self.seen.append((conversation, turn_id, step))
 
 
 def test_an_observer_sees_what_becomes_of_each_event() -> None:

@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from bot.pipeline.feature import Feature
 from bot.pipeline.services import Services
-from bot.telemetry.observed import ObservedStep
+from bot.telemetry.observed import Observe, ObservedStep
 
 HOUR_S = 3_600
 
@@ -21,9 +21,9 @@ class Diary(Feature):
         self.routes = [Route("/diary", self._show)]
         self.every = {HOUR_S: self.forget}
 
-    def observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
-        """Keep a step."""
-        self.steps.setdefault(turn_id, []).append(step)
+    def observer(self, conversation: str, turn_id: str) -> Observe:
+        """Keeps the steps of a turn."""
+        return self.steps.setdefault(turn_id, []).append
 
     async def forget(self) -> None:
         """Keep nothing."""

@@ -39,7 +39,7 @@ CALL = ToolCall("c1", "launch", {"what": "kite"})
 
 def diary_of(features: Features) -> Diary:
     """The feature among all others."""
-    observers = [cast(MethodType, one).__self__ for one in features.hooks(Feature.observe)]
+    observers = [cast(MethodType, one).__self__ for one in features.hooks(Feature.observer)]
     (diary,) = [one for one in observers if isinstance(one, Diary)]
     return diary
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from types import MethodType
+from typing import Any, cast
 
 import pytest
 
@@ -161,7 +162,7 @@ async def test_what_comes_after_a_turn_has_no_words(store: Store, collector: Otl
 async def test_what_is_no_turn_has_a_trace_of_its_own(store: Store, collector: OtlpFake) -> None:
     """It is called by a platform's event, which the collector does not learn."""
     harness = traced(store, collector, [])
-    (observe,) = harness.runner.services.features.hooks(Feature.observe)
+    observe = harness.runner.services.features.observe
     observe(HERE, "press:U123", DeliveryBegun("thanks", "Thank you"))
     observe(HERE, "press:U123", Measured("delivery", "refused", "mailbox", 1, {}, {}))
     await ended(harness)
@@ -173,13 +174,14 @@ async def test_what_is_no_turn_has_a_trace_of_its_own(store: Store, collector: O
 async def test_so_many_turns_are_remembered(store: Store, collector: OtlpFake) -> None:
     """Of an older one a delivery has a tree of its own."""
     harness = traced(store, collector, [])
-    (observe,) = harness.runner.services.features.hooks(Feature.observe)
+    features = harness.runner.services.features
     for number in range(MOST_SHARES + 1):
         turn_id = f"turn_{number:032x}"
-        observe(HERE, turn_id, ShareBegun(is_resumed=False))
-        observe(HERE, turn_id, EventTaken(words("m1", "Hello"), "message", "answered"))
-        observe(HERE, turn_id, ShareEnded(""))
-    (feature,) = (observe.__self__,)  # type: ignore[attr-defined]
+        features.observe(HERE, turn_id, ShareBegun(is_resumed=False))
+        features.observe(HERE, turn_id, EventTaken(words("m1", "Hello"), "message", "answered"))
+        features.observe(HERE, turn_id, ShareEnded(""))
+    (observer,) = features.hooks(Feature.observer)
+    feature: Any = cast(MethodType, observer).__self__
     assert len(feature._shares) == MOST_SHARES
     assert feature._begun == {}
     await ended(harness)

@@ -209,7 +209,7 @@ async def test_nothing_is_kept_where_it_is_off(store: Store) -> None:
     """With TRACE_DAYS=0 no feature observes."""
     harness = Harness(store, [Step("Hi.")], settings={"trace_days": 0})
     await harness.say("hello", "m1")
-    assert harness.runner.services.features.hooks(Feature.observe) == []
+    assert harness.runner.services.features.hooks(Feature.observer) == []
     assert await Traces(store, 7).hours() == {}
 
 

@@ -311,7 +311,7 @@ async def test_two_looks_at_once_are_two_acts(store: Store, traces: Traces) -> N
 
 
 async def test_many_steps_at_once_are_all_kept(store: Store, traces: Traces) -> None:
-    """More than a process notes before something is made of them."""
+    """Of many turns, each under way more than once."""
     harness = Harness(store, [])
     observe = harness.runner.services.features.observe
     observe(HERE, "turn_0", EventTaken(words("m0", "hello"), "message", "answered"))
