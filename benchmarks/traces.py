@@ -123,7 +123,7 @@ def kept_turns(count: int, now: int) -> Iterator[Change]:
         outcome = "failed" if failed else "answered"
         share = Share(turn, "a", at, "line", 0, who, who, who, facts, outcome, 2_010)
         stored = encode(share)
-        yield Change(share, stored, len(stored), 0)
+        yield Change(share, stored, 0)
 
 
 async def search(count: int) -> list[str]:

@@ -270,7 +270,8 @@ class Server(Redis):
     async def _read_reply(self, connection: Connection, command: Command, request: Request) -> Any:
         if command[0] == "EVAL" or command[0] not in self.response_callbacks:
             # redis-py's way there would cost ten times as much, for limits that a batch has itself
-            return await connection._parser.read_response()
+            parser: Any = connection._parser
+            return await parser.read_response()
         try:
             return await self.parse_response(connection, command[0], **request.options)
         except ResponseError as error:

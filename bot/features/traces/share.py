@@ -67,7 +67,6 @@ class OpenShare:
     Attributes:
         state: of the share, as the store gets it.
         records: words that are still to be sent.
-        counted, counted_words: bytes of facts and of words that were sent.
         writers: of words, under whom the store has not indexed the conversation.
         acts: that are still to be sent, by call.
     """
@@ -85,13 +84,13 @@ class OpenShare:
         self.conversation = conversation
         self.state = state
         self.records = bytearray()
-        self.counted = 0
-        self.counted_words = 0
         self.writers: set[str] = set()
         self.acts: dict[str, Act] = {}
         self._recorder = recorder
         self._began_at = began_at
         self._keeps_words = keeps_words
+        self._sent = 0  # bytes of the state as it was sent last
+        self._counted = 0  # bytes of words
         self._events: set[tuple[str, str]] = set()  # ids and uses of those that were noted
         self._decided: dict[str, CallDecided] = {}  # by call
         self._begun: int | None = None  # the number of the fact of a delivery that has begun
@@ -109,16 +108,15 @@ class OpenShare:
     def change(self) -> Change:
         """What takes the place of what was sent before."""
         # The store takes a shorter one for an older state.
-        stored = encode(self.state).ljust(self.counted)
+        stored = encode(self.state).ljust(self._sent)
+        self._sent = len(stored)
         words = self.state.words - self.state.refused
-        change = Change(self.state, stored, len(stored) - self.counted, words - self.counted_words)
-        self.counted, self.counted_words = len(stored), words
-        return change
+        more, self._counted = words - self._counted, words
+        return Change(self.state, stored, more)
 
     def uncount(self, change: Change) -> None:
-        """Note that these bytes were not counted."""
-        self.counted -= change.more
-        self.counted_words -= change.more_words
+        """Note that its bytes were not counted."""
+        self._counted -= change.words
 
     def take_back(self, records: bytes) -> None:
         """Records of words that are to be sent once more."""

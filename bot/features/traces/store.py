@@ -16,6 +16,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, NamedTuple
@@ -51,13 +52,12 @@ class Change(NamedTuple):
 
     Attributes:
         stored: the share, encoded.
-        more, more_words: bytes by which the share and its words have grown.
+        words: bytes by which its words have grown.
     """
 
     share: Share
     stored: bytes
-    more: int
-    more_words: int
+    words: int
 
 
 class Traces:
@@ -83,11 +83,10 @@ class Traces:
     def note_later(self, changes: Iterable[Change]) -> asyncio.Future[list[Any]]:
         """Keep shares; done, or failed, when that is answered."""
         by_hour: dict[str, list[Any]] = {}
-        for share, stored, more, more_words in changes:
+        for share, stored, words in changes:
             key = shares_key(hour_of(share.at))
-            arguments = by_hour.setdefault(key, [self._ttl_s, 0, 0])
-            arguments[1] += more
-            arguments[2] += more_words
+            arguments = by_hour.setdefault(key, [self._ttl_s, 0])
+            arguments[1] += words
             arguments += (f"{share.turn} {share.share}", stored)
         noting = self._scripts.command
         commands = [noting("traces.note", [key], found) for key, found in by_hour.items()]
@@ -293,6 +292,7 @@ def day_of(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d")
 
 
+@lru_cache(maxsize=8)  # the last one is asked for with every step
 def shares_key(hour: int) -> str:
     """The key of the shares of an hour; all hours share a slot."""
     return shared_key("traces", str(hour))

@@ -34,7 +34,7 @@ async def keep(store: Store, count: int, at: int) -> None:
         facts = [Fact("event", 0, outcome="x" * SIZE)]
         share = Share(turn, "a", at + number, "line", 0, "c", "p", "u", facts)
         stored = encode(share)
-        _ = traces.note_later([Change(share, stored, len(stored), 0)])
+        _ = traces.note_later([Change(share, stored, 0)])
     await store.scripts.ask("PING")
 
 

@@ -224,7 +224,7 @@ async def note(store: Store, *shares: Share) -> None:
     traces = Traces(store, 7)
     for share in shares:
         stored = encode(share)
-        _ = traces.note_later([Change(share, stored, len(stored), 0)])
+        _ = traces.note_later([Change(share, stored, 0)])
     await store.scripts.ask("PING")
 
 

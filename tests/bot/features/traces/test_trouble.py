@@ -194,7 +194,7 @@ async def test_what_is_deleted_is_counted_once(store: Store, traces: Traces) -> 
     shares = [share(hour + number, Fact("event", 0), kept_words=100_000) for number in range(10)]
     for one in shares:
         stored = encode(one)
-        _ = traces.note_later([Change(one, stored, len(stored), 100_000)])
+        _ = traces.note_later([Change(one, stored, 100_000)])
     await store.scripts.ask("PING")
     await traces.trim_hour(hour_of(hour), 500_000)
     left = await find_turns(traces)
@@ -255,7 +255,7 @@ async def test_an_older_state_that_comes_late_changes_nothing(store: Store, trac
     """Requests of several connections may overtake each other."""
     at = store.clock()
     for one in (share(at, Fact("event", 0), Fact("request", 1)), share(at, Fact("event", 0))):
-        await traces.note_later([Change(one, encode(one), 0, 0)])
+        await traces.note_later([Change(one, encode(one), 0)])
     (turn,) = await find_turns(traces)
     assert [fact.kind for fact in turn.first.facts] == ["event", "request"]
 
@@ -266,7 +266,7 @@ async def test_the_first_message_is_found_wherever_its_words_stand(
     """Words of a later step may have come first."""
     at = store.clock()
     one = share(at, Fact("event", 0), Fact("response", 1), kept_words=1)
-    await traces.note_later([Change(one, encode(one), 0, 0)])
+    await traces.note_later([Change(one, encode(one), 0)])
     for words_of in (Words("a", 1, "hi"), Words("a", 0, "hello", conversation=HERE)):
         await traces.add_words_later("line:1", one.turn, at, pack_words(words_of), 24)
     (turn,) = await find_turns(traces)
