@@ -383,8 +383,9 @@ class Feature:
         where it cannot be read."""
         return ""
 
-    def observer(self, conversation: str, turn_id: str) -> Observe | None:
-        """What is told each step of a turn from now on; None where nothing is."""
+    def observer(self, conversation: str, turn_id: str) -> Observe:
+        """What is told each step of a turn from now on; it never raises (``guarded``)."""
+        return lambda step: None
 
     async def after_answer(self, turn: AnsweredTurn, reply: Reply) -> Reply:
         """The answer with what the feature adds to each; see also ``after_calls``."""

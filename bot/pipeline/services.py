@@ -208,18 +208,16 @@ class Features:
         self._observer(conversation, turn_id)(step)
 
     def _observer(self, conversation: str, turn_id: str) -> Observe:
-        """Tells all features a step; the turn goes on whatever they do."""
-        made = [make(conversation, turn_id) for make in self._make_observers]
-        observers = [one for one in made if one is not None]
+        """Tells all features that observe turns."""
+        observers = [make(conversation, turn_id) for make in self._make_observers]
+        if len(observers) == 1:
+            return observers[0]
 
-        def observe(step: ObservedStep) -> None:
-            for observer in observers:
-                try:
-                    observer(step)
-                except Exception:
-                    log.exception("observer.failed", step=type(step).__name__)
+        def tell(step: ObservedStep) -> None:
+            for observe in observers:
+                observe(step)
 
-        return observe
+        return tell
 
     @contextmanager
     def observing(self, conversation: str, turn: JournalledTurn) -> Iterator[None]:

@@ -23,7 +23,7 @@ from redis.exceptions import NoScriptError, ResponseError
 log = structlog.stdlib.get_logger(__name__)
 
 ANSWER_S = 2.5  # for a request: to connect, send and get the response
-LATER_S = 1.0  # until what can wait for another batch leaves by itself, at the latest
+LATER_S = 1.0  # until what can wait for another batch leaves by itself
 # commands in a batch, unless one request has more: parsing the replies blocks the event loop
 MAX_BATCH = 64
 
@@ -71,6 +71,7 @@ class Batches:
         self._later: deque[Request] = deque()  # until the next request or batch
         self._before: list[Callable[[], None]] = []  # before that
         self._timer: asyncio.TimerHandle | None = None  # what can wait leaves by itself
+        self._waits_since = 0.0
         self._sending: set[asyncio.Task[None]] = set()
         self._is_urgent = False  # what waits leaves as soon as a batch may
         self._is_closed = False
@@ -120,12 +121,21 @@ class Batches:
         return results
 
     def _start_timer(self) -> None:
-        if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(LATER_S, self._end_wait)
+        loop = asyncio.get_running_loop()
+        if not (self._later or self._before):
+            self._waits_since = loop.time()
+        if self._timer is None:  # it costs less to let one run than to cancel it with each batch
+            self._timer = loop.call_later(LATER_S, self._end_wait)
 
     def _end_wait(self) -> None:
         self._timer = None
-        if self._later or self._before:
+        if not (self._later or self._before):
+            return
+        loop = asyncio.get_running_loop()
+        left_s = self._waits_since + LATER_S - loop.time()
+        if left_s > 0:
+            self._timer = loop.call_later(left_s, self._end_wait)
+        else:
             self._start_batches()
 
     def _take_later(self) -> None:

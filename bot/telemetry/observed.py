@@ -8,9 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Literal
 
+import structlog
 from msgspec import Struct
 
 from bot.transcript import Message, ToolCall, ToolResult, Usage
+
+log = structlog.stdlib.get_logger(__name__)
 
 EventUse = Literal[
     "answered",
@@ -247,6 +250,19 @@ ObservedStep = (
     | ShareEnded
 )
 Observe = Callable[[ObservedStep], None]
+
+
+def guarded(observe: Observe) -> Observe:
+    """Logs what an observer raises: the turn goes on."""
+
+    def tell(step: ObservedStep) -> None:
+        try:
+            observe(step)
+        except Exception:
+            log.exception("observer.failed", step=type(step).__name__)
+
+    return tell
+
 
 # Who observes the turn that runs in this context.
 OBSERVER: ContextVar[Observe | None] = ContextVar("observer", default=None)

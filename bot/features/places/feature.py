@@ -22,7 +22,7 @@ from bot.pipeline.services import Services
 from bot.place_file import Sources, read_sources, unpack
 from bot.prices import micros_of
 from bot.store.keys import digest_of
-from bot.telemetry.observed import Observe, ObservedStep, ResponseRead
+from bot.telemetry.observed import Observe, ObservedStep, ResponseRead, guarded
 from bot.transcript import UNREADABLE, encode
 from toolset.offer.rules import Rule
 
@@ -85,7 +85,7 @@ class Places(Feature):
 
     def observer(self, conversation: str, turn_id: str) -> Observe:
         """What counts the use of the conversation's place."""
-        return partial(self._observe, conversation)
+        return guarded(partial(self._observe, conversation))
 
     def _observe(self, conversation: str, step: ObservedStep) -> None:
         if isinstance(step, ResponseRead):

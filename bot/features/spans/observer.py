@@ -48,6 +48,7 @@ from bot.telemetry.observed import (
     ShareBegun,
     ShareEnded,
     ShareFailed,
+    guarded,
 )
 from bot.transcript import Message, Usage, channel_of
 from toolset.tool import TRACEPARENT
@@ -133,7 +134,7 @@ class Spans(Feature):
 
     def observer(self, conversation: str, turn_id: str) -> Observe:
         """What makes a span of a step, or adds to one."""
-        return partial(self._observe, conversation, turn_id)
+        return guarded(partial(self._observe, conversation, turn_id))
 
     def _observe(self, conversation: str, turn_id: str, step: ObservedStep) -> None:
         if isinstance(step, ShareBegun):

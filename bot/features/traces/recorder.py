@@ -166,7 +166,8 @@ class Recorder:
         changes: list[Change] = []
         for share in shares:
             self._changed.pop(share, None)
-            self._send_words_and_acts(share)
+            if share.records or share.acts or share.writers:
+                self._send_words_and_acts(share)
             changes.append(share.change())
         uncount = partial(_uncount, shares, changes)
         self._unless_answered(self._traces.note_later(changes), shares, uncount, uncount)

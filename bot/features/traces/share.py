@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Protocol
 
+import structlog
 from msgspec.structs import replace
 
 from bot import log as logging
@@ -30,6 +31,8 @@ from bot.telemetry.observed import (
     ShareEnded,
     ShareFailed,
 )
+
+log = structlog.stdlib.get_logger(__name__)
 
 MOST_FACTS = 400  # of a share
 # Ids that Kaiwa makes; others, as of a press, may hold those of a platform.
@@ -97,9 +100,13 @@ class OpenShare:
         self._asked_at: dict[str, int] = {}  # by model, when its last request was sent
 
     def observe(self, step: ObservedStep, at_ms: int | None = None) -> None:
-        """Keep what is kept of a step, which was taken now or at this time."""
-        if (take := self._takes.get(type(step))) is not None:
+        """Keep what is kept of a step, which was taken now or at this time; never raises."""
+        if (take := self._takes.get(type(step))) is None:
+            return
+        try:
             take(self, step, (now_ms() if at_ms is None else at_ms) - self._began_at)
+        except Exception:
+            log.exception("observer.failed", step=type(step).__name__)
 
     def is_over(self, since: int) -> bool:
         """Whether the share ended before this time by this process' clock."""

@@ -82,14 +82,15 @@ class Traces:
 
     def note_later(self, changes: Iterable[Change]) -> asyncio.Future[list[Any]]:
         """Keep shares; done, or failed, when that is answered."""
-        by_hour: dict[str, list[Any]] = {}
+        by_hour: dict[int, list[Any]] = {}
         for share, stored, words in changes:
-            key = shares_key(hour_of(share.at))
-            arguments = by_hour.setdefault(key, [self._ttl_s, 0])
+            hour = share.at // HOUR_MS
+            if (arguments := by_hour.get(hour)) is None:
+                arguments = by_hour[hour] = [self._ttl_s, 0]
             arguments[1] += words
             arguments += (f"{share.turn} {share.share}", stored)
-        noting = self._scripts.command
-        commands = [noting("traces.note", [key], found) for key, found in by_hour.items()]
+        note = self._scripts.command
+        commands = [note("traces.note", [shares_key(one)], by_hour[one]) for one in by_hour]
         return self._scripts.send_later(commands)
 
     def add_words_later(
