@@ -91,13 +91,15 @@ class Batches:
 
     def submit_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
         """Send commands with the next batch, at the latest after ``LATER_S``; their results."""
-        self._start_timer()
+        if not (self._later or self._before):
+            self._start_wait()
         return self._queue(self._later, commands, {})
 
     def before_next(self, call: Callable[[], None]) -> None:
         """Call this before the next batch is made, at the latest after ``LATER_S``: what it submits
         for later leads that batch."""
-        self._start_timer()
+        if not (self._later or self._before):
+            self._start_wait()
         self._before.append(call)
 
     async def aclose(self) -> None:
@@ -122,10 +124,9 @@ class Batches:
             queue.append(request)
         return results
 
-    def _start_timer(self) -> None:
+    def _start_wait(self) -> None:
         loop = asyncio.get_running_loop()
-        if not (self._later or self._before):
-            self._waits_since = loop.time()
+        self._waits_since = loop.time()
         if self._timer is None:  # it costs less to let one run than to cancel it with each batch
             self._timer = loop.call_later(LATER_S, self._end_wait)
 
@@ -149,12 +150,12 @@ class Batches:
             self._is_urgent = True
             return
         self._take_later()
-        calls, self._before = self._before, []
-        for call in calls:
+        for call in self._before:
             try:
                 call()
             except Exception:
                 log.exception("store.call_failed")
+        self._before.clear()
         self._waiting.extendleft(reversed(self._later))
         self._later.clear()
         while self._free and self._waiting:

@@ -132,7 +132,7 @@ class Recorder:
             place=digest if place == conversation else keyed(self.key, place),
             version=self._version,
         )
-        return OpenShare(self, conversation, state, at, keeps_words=bool(self._hours()))
+        return OpenShare(self, conversation, state, at, keeps_words=self._hours() > 0)
 
     # How it is sent (``bot.features.traces.share.Recording``):
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import structlog
@@ -64,53 +65,46 @@ class Recording(Protocol):
         """Delete all words of a conversation."""
 
 
+@dataclass(slots=True, eq=False)
 class OpenShare:
     """Observes the steps of one turn (``Feature.observer``).
 
     Attributes:
         state: of the share, as the store gets it.
+        began_at: when it began by this process' clock.
+        keeps_words: where none are kept, only facts are.
         records: words that are still to be sent.
         writers: of words, under whom the store has not indexed the conversation.
         acts: that are still to be sent, by call.
     """
 
-    def __init__(
-        self,
-        recorder: Recording,
-        conversation: str,
-        state: Share,
-        began_at: int,
-        *,
-        keeps_words: bool,
-    ) -> None:
-        """``began_at`` is the share's beginning by this process' clock."""
-        self.conversation = conversation
-        self.state = state
-        self.records = bytearray()
-        self.writers: set[str] = set()
-        self.acts: dict[str, Act] = {}
-        self._recorder = recorder
-        self._began_at = began_at
-        self._keeps_words = keeps_words
-        self._sent = 0  # bytes of the state as it was sent last
-        self._counted = 0  # bytes of words
-        self._events: set[tuple[str, str]] = set()  # ids and uses of those that were noted
-        self._decided: dict[str, CallDecided] = {}  # by call
-        self._begun: int | None = None  # the number of the fact of a delivery that has begun
-        self._asked_at: dict[str, int] = {}  # by model, when its last request was sent
+    recorder: Recording
+    conversation: str
+    state: Share
+    began_at: int
+    keeps_words: bool
+    records: bytearray = field(default_factory=bytearray)
+    writers: set[str] = field(default_factory=set)
+    acts: dict[str, Act] = field(default_factory=dict)
+    _sent: int = 0  # bytes of the state as it was sent last
+    _counted: int = 0  # bytes of words
+    _events: set[tuple[str, str]] = field(default_factory=set)  # ids and uses of those taken
+    _decided: dict[str, CallDecided] = field(default_factory=dict)  # by call
+    _begun: int | None = None  # the number of the fact of a delivery that has begun
+    _asked_at: dict[str, int] = field(default_factory=dict)  # when a model was asked last
 
     def observe(self, step: ObservedStep, at_ms: int | None = None) -> None:
         """Keep what is kept of a step, which was taken now or at this time; never raises."""
         if (take := self._takes.get(type(step))) is None:
             return
         try:
-            take(self, step, (now_ms() if at_ms is None else at_ms) - self._began_at)
+            take(self, step, (now_ms() if at_ms is None else at_ms) - self.began_at)
         except Exception:
             log.exception("observer.failed", step=type(step).__name__)
 
     def is_over(self, since: int) -> bool:
         """Whether the share ended before this time by this process' clock."""
-        return bool(self.state.outcome) and self._began_at + self.state.ms < since
+        return bool(self.state.outcome) and self.began_at + self.state.ms < since
 
     def change(self) -> Change:
         """What takes the place of what was sent before."""
@@ -132,7 +126,7 @@ class OpenShare:
     def refuse(self, count: int) -> None:
         """Bytes of words that the store did not keep."""
         self.state.refused += count
-        self._recorder.send_soon(self)
+        self.recorder.send_soon(self)
 
     # What is made of each step, so many milliseconds after the share began:
 
@@ -148,13 +142,13 @@ class OpenShare:
         text = message.text
         words = self._words(text=text, who=author.name if author else "")
         if words and who:
-            self._recorder.index(self, person_of(self.conversation, who))
+            self.recorder.index(self, person_of(self.conversation, who))
         if words and not self.state.facts:
             words.conversation = self.conversation
         size = len(text.encode())
         self._add(Fact("event", at, step.kind, step.use, size=size, person=person), words)
         if step.kind in CHANGES:
-            self._recorder.delete_soon(self.conversation)
+            self.recorder.delete_soon(self.conversation)
 
     def _persona(self, step: PersonaChosen, at: int) -> None:
         self.state.persona = step.persona
@@ -166,9 +160,9 @@ class OpenShare:
             size += -(-len(piece) // 3) * 4 if place % 2 else len(piece)  # files leave as base64
         words = self._words()
         if words:
-            words.pieces = self._recorder.prompts.pieces(step.pieces)
+            words.pieces = self.recorder.prompts.pieces(step.pieces)
             if step.cached:
-                words.cached = self._recorder.prompts.keep(step.cached)
+                words.cached = self.recorder.prompts.keep(step.cached)
         self._add(Fact("request", at, step.model, size=size), words)
 
     def _response(self, step: ResponseRead, at: int) -> None:
@@ -182,7 +176,7 @@ class OpenShare:
         reason, usage = step.stop_reason, step.usage
         fact = Fact("response", at, step.model, reason, ms, size, usage=usage, asked=asked)
         self._add(fact, words)
-        self._recorder.send_with_next(self)  # what is recorded of the response follows
+        self.recorder.send_with_next(self)  # what is recorded of the response follows
 
     def _failure(self, step: AttemptFailed, at: int) -> None:
         wait_ms, following = round(step.wait_s * 1000), step.next_model
@@ -210,12 +204,12 @@ class OpenShare:
         self._add(fact, words)
         if step.risk == "high" or call.id in self._decided:
             self.acts[call.id] = self._act(self.state.at + at, step)
-            self._recorder.send_with_next(self)
+            self.recorder.send_with_next(self)
 
     def _delivery(self, step: DeliveryBegun, at: int) -> None:
         self._begun = len(self.state.facts)
         size = len(step.text.encode())
-        name = kept_id(self._recorder.key, step.delivery_id)
+        name = kept_id(self.recorder.key, step.delivery_id)
         words = self._words(text=step.text)
         self._add(Fact("delivery", at, size=size, id=name), words)
 
@@ -223,7 +217,7 @@ class OpenShare:
         """Turns and deliveries; what a model or a tool has taken stands with its own step."""
         if step.kind == "turn":
             self.state.outcome, self.state.ms, self.state.left = step.outcome, at, ""
-            self._recorder.send_soon(self)
+            self.recorder.send_soon(self)
         elif step.kind == "delivery" and self._begun is not None:
             facts = self.state.facts
             if self._begun < len(facts):
@@ -231,7 +225,7 @@ class OpenShare:
                 ended = replace(fact, name=step.name, outcome=step.outcome, ms=step.ms)
                 facts[self._begun] = ended
             self._begun = None
-            self._recorder.send_with_next(self)  # which takes it from the outbox
+            self.recorder.send_with_next(self)  # which takes it from the outbox
 
     def _rating(self, step: Rated, at: int) -> None:
         outcome, by = "good" if step.is_good else "bad", self._person(step.by)
@@ -251,7 +245,7 @@ class OpenShare:
         state = self.state
         if step.cause and state.facts and state.left != step.cause:
             state.left = step.cause
-            self._recorder.send_with_next(self)
+            self.recorder.send_with_next(self)
 
     _takes: ClassVar[Mapping[type[Any], Callable[[OpenShare, Any, int], None]]] = {
         EventTaken: _event,
@@ -272,7 +266,7 @@ class OpenShare:
     def _words(self, *, text: str = "", who: str = "") -> Words | None:
         """The words of the next fact; None where none are kept. A share without events is no turn:
         what it delivers may be older than a deletion."""
-        if not (self._keeps_words and self._events and self.state.words < TURN_BYTES):
+        if not (self.keeps_words and self._events and self.state.words < TURN_BYTES):
             return None
         struck = logging.without_secrets(text)
         return Words(self.state.share, len(self.state.facts), struck, who)
@@ -294,7 +288,7 @@ class OpenShare:
             if state.words + len(record) <= TURN_BYTES:
                 self.records += record
                 state.words += len(record)
-        self._recorder.send_soon(self)
+        self.recorder.send_soon(self)
 
     def _act(self, at: int, ended: CallEnded) -> Act:
         call, result = ended.call, ended.result
@@ -303,14 +297,14 @@ class OpenShare:
         if decision:
             decided = "approved" if decision.approved else "rejected"
             by = self._person(decision.by)
-        arguments = keyed(self._recorder.key, encode(ended.made.arguments).decode())
+        arguments = keyed(self.recorder.key, encode(ended.made.arguments).decode())
         turn, who = self.state.turn, self.state.person
         return Act(at, turn, who, call.name, arguments, decided, by, result.outcome)
 
     def _person(self, author: str) -> str:
         if not author:
             return ""
-        return keyed(self._recorder.key, person_of(self.conversation, author))
+        return keyed(self.recorder.key, person_of(self.conversation, author))
 
 
 def kept_id(key: bytes, name: str) -> str:
