@@ -14,6 +14,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.telemetry import Kind, Metrics, Span
+from bot.telemetry.observed import ObservedStep, ShareEnded, guarded
 from bot.telemetry.processes import ProcessFacts
 from tests.project import environment
 
@@ -132,3 +133,14 @@ def test_only_siblings_that_live_are_shown(tmp_path: Path) -> None:
     assert [sample.name for sample in facts["process_cpu_seconds"].samples] == [
         "process_cpu_seconds_total"
     ]
+
+
+def test_what_an_observer_raises_is_logged() -> None:
+    """The turn goes on."""
+
+    def fails(step: ObservedStep) -> None:
+        raise ValueError(step)
+
+    with capture_logs() as lines:
+        guarded(fails)(ShareEnded(""))
+    assert [(line["event"], line["step"]) for line in lines] == [("observer.failed", "ShareEnded")]

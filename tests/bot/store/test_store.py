@@ -7,7 +7,7 @@ import time
 import pytest
 from redis.asyncio import Redis
 
-from bot.store import Depths, Store
+from bot.store import Depths, Store, open_store
 from tests.bot.store.turns import sending
 from tests.fixtures_store import endless_keys
 
@@ -50,3 +50,14 @@ async def test_a_key_without_an_end_would_be_noticed(redis: Redis) -> None:
     await redis.set("kaiwa:{00}:seen:m1", "", ex=60)
     assert sorted(await endless_keys(redis)) == ["kaiwa:{00}:new:thing", "other"]
     await redis.flushall()
+
+
+async def test_what_a_server_pushes_is_no_reply(valkey_url: str) -> None:
+    """With version 3 of the protocol, which the address may choose."""
+    async with open_store(f"{valkey_url}?protocol=3", history_days=1) as store:
+        ask = store.scripts.ask
+        await ask("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "pushed")
+        await ask("SET", "pushed", "x", "EX", 60)
+        assert await ask("GET", "pushed") == b"x"
+        assert await ask("DEL", "pushed") == 1
+        assert await ask("PING") is True
