@@ -270,12 +270,13 @@ class Server(Redis):
                 sent.append(request)
         if packed:
             await connection.send_packed_command(bytes(packed))
-        answered = [(one, await read_replies(connection, len(one.commands))) for one in sent]
+        parser: Any = connection._parser  # a BatchParser
+        answered = [(one, await parser.read_replies(len(one.commands))) for one in sent]
         for request, replies in answered:
             for index, command in enumerate(request.commands):
                 if isinstance(replies[index], NoScriptError):
                     await connection.send_command(*command)
-                    (replies[index],) = await read_replies(connection, 1)
+                    (replies[index],) = await parser.read_replies(1)
                 elif command[0] != "EVAL" and command[0] in self.response_callbacks:
                     replies[index] = self._made_of(replies[index], command[0], request.options)
         return answered
@@ -312,12 +313,6 @@ class BatchParser(_AsyncHiredisParser):
             else:
                 replies.append(reply)
         return replies
-
-
-async def read_replies(connection: Connection, count: int) -> list[Any]:
-    """See ``BatchParser``."""
-    parser = cast(BatchParser, connection._parser)
-    return await parser.read_replies(count)
 
 
 @cache  # the scripts are constants
