@@ -379,8 +379,7 @@ class Feature:
         return None
 
     async def read_file(self, person: str, mime: str, data: bytes) -> str:
-        """The text of a file that somebody has sent and the model does not read as it is; empty
-        where it cannot be read."""
+        """The text of a file that the model does not read as it is; empty if it cannot be read."""
         return ""
 
     def observer(self, conversation: str, turn_id: str) -> Observe:
