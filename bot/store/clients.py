@@ -44,7 +44,7 @@ from bot.errors import LeaseLost, MessagesChanged, SettingsError, StoreUnavailab
 from bot.store import keys
 from bot.store.cluster import Cluster
 from bot.store.keys import Keys
-from bot.store.server import ANSWER_S, BatchParser, Command, Read, Server
+from bot.store.server import ANSWER_S, Command, Read, Server
 
 STORE_FAILURES = (RedisError, RedisClusterException, OSError)
 REFUSALS = {"LEASELOST": LeaseLost, "MESSAGESCHANGED": MessagesChanged}  # by what scripts say
@@ -102,7 +102,6 @@ def connect(url: str, max_connections: int) -> Client:
             # Batches have a limit. redis-py would use wait_for, which may swallow a cancellation
             # before Python 3.12: https://github.com/python/cpython/issues/86296
             socket_timeout=None,
-            parser_class=BatchParser,
             socket_connect_timeout=CONNECT_S,
             **options,
         )

@@ -227,7 +227,7 @@ class Server(Redis):
     async def new_connection(self) -> AbstractConnection:
         """A connection outside the pool: the caller opens and closes it."""
         pool = self.connection_pool
-        return pool.connection_class(**pool.connection_kwargs)
+        return pool.connection_class(**pool.connection_kwargs | {"parser_class": BatchParser})
 
     async def _send_batch(self, batch: list[Request]) -> None:
         connection = await self._connection()
