@@ -73,7 +73,7 @@ class Batches:
         self._later: deque[Request] = deque()  # until the next request or batch
         self._before: list[Callable[[], None]] = []  # before that
         self._timer: asyncio.TimerHandle | None = None  # what can wait leaves by itself
-        self._waits_since = 0.0
+        self._waits_since = 0.0  # by the loop's clock
         self._sending: set[asyncio.Task[None]] = set()
         self._is_urgent = False  # what waits leaves as soon as a batch may
         self._is_closed = False
@@ -278,10 +278,10 @@ class Server(Redis):
                     await connection.send_command(*command)
                     (replies[index],) = await parser.read_replies(1)
                 elif command[0] != "EVAL" and command[0] in self.response_callbacks:
-                    replies[index] = self._made_of(replies[index], command[0], request.options)
+                    replies[index] = self._parsed(replies[index], command[0], request.options)
         return answered
 
-    def _made_of(self, reply: Any, name: str, options: dict[str, Any]) -> Any:
+    def _parsed(self, reply: Any, name: str, options: dict[str, Any]) -> Any:
         """What redis-py makes of a reply to a command; of an error nothing."""
         if isinstance(reply, ResponseError):
             return reply
