@@ -4,6 +4,7 @@ when people say so."""
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import zipfile
 from pathlib import Path
@@ -119,6 +120,22 @@ async def test_requests_are_shown_as_they_went_out(
         assert shown.count("sent; not recorded: the process ended here") == 1
         assert "-- another process, " in shown
         assert f"> How much is 6 * 7? {SECRET}" in shown
+
+
+async def test_a_process_that_is_killed_right_after_its_answer_has_recorded_that(
+    tmp_path: Path, settings: dict[str, str], gemini: GeminiFake
+) -> None:
+    """Of the delivery it may have sent nothing yet."""
+    gemini.always = continued
+    async with kaiwa(tmp_path, "run", **settings) as killed:
+        await killed.say(TALK, "How are you?")
+        await killed.answers(TALK, 1)
+        await killed.kill()
+    async with kaiwa(tmp_path, "run", **settings) as running:
+        await running.idle(seconds=30)
+        shown = (await command(tmp_path, "trace", "last", **settings)).output
+        assert await requests_kept(tmp_path) == len(asked(gemini)) == 1
+    assert re.match(r"turn_\w+  .*  answered, ", shown)
 
 
 async def test_no_word_is_left(

@@ -13,7 +13,16 @@ from msgspec.structs import replace
 from bot import log as logging
 from bot.clock import now_ms
 from bot.features.traces.prompts import Prompts
-from bot.features.traces.records import AFTERWARDS, Act, Fact, Share, Words, encode, pack_words
+from bot.features.traces.records import (
+    AFTERWARDS,
+    Act,
+    Fact,
+    Share,
+    Words,
+    encode,
+    is_answer,
+    pack_words,
+)
 from bot.features.traces.store import TURN_BYTES, Change, keyed
 from bot.store.keys import person_of
 from bot.telemetry.observed import (
@@ -225,7 +234,10 @@ class OpenShare:
                 ended = replace(fact, name=step.name, outcome=step.outcome, ms=step.ms)
                 facts[self._begun] = ended
             self._begun = None
-            self.recorder.send_with_next(self)  # which takes it from the outbox
+            if step.outcome == "delivered" and is_answer(facts):
+                self.recorder.send_soon(self)  # the store has the answer
+            else:
+                self.recorder.send_with_next(self)  # which takes it from the outbox
 
     def _rating(self, step: Rated, at: int) -> None:
         outcome, by = "good" if step.is_good else "bad", self._person(step.by)

@@ -69,6 +69,10 @@ def played(
     return asyncio.run(play())
 
 
+def has_refused(harness: Harness) -> None:
+    """By now the store has: what it refused is a part of the facts from now on."""
+
+
 @pytest.fixture
 def redis_of(valkey_url: str) -> Iterator[Redis]:
     """The store, from outside."""
@@ -157,7 +161,7 @@ def test_without_words_facts_are_shown_and_raw_is_refused(call: Call, tmp_path: 
 
 def test_a_private_conversation_is_named_as_the_reason(call: Call) -> None:
     """TRACE_WORDS_HOURS would have had its words kept."""
-    turn = played([Step("Hi.")], "/private on", "zanzibar")
+    turn = played([Step("Hi.")], "/private on", "zanzibar", after=has_refused)
     code, out, err = call("trace", turn)
     assert (code, "zanzibar" in out) == (0, False)
     assert err.startswith("no words are kept of it: the conversation is private (/private on)")
