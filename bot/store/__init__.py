@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.clock import DAY_S
-from bot.settings import CONNECTIONS
+from bot.settings.types import CONNECTIONS
 from bot.store.boxes import RELEASED, Accepted, Bound, Inbox, Outbox
 from bot.store.clients import Client, Scripts, connect, translate_errors
 from bot.store.dead_letters import DeadLetter, DeadLetters

@@ -26,7 +26,8 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from bot.channels import Channel, Host, Recipient
 from bot.checks import CheckResult
 from bot.errors import SettingsError
-from bot.settings import NO_SECRET, BaseURL, Names, Secret
+from bot.settings import NO_SECRET
+from bot.settings.types import BaseURL, Names, Secret
 
 # What LINE_PUSH does, for start report and doctor.
 PUSHES = {

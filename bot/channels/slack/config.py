@@ -12,7 +12,8 @@ from pydantic import AfterValidator, BaseModel, model_validator
 
 from bot.channels import Speak
 from bot.errors import SettingsError
-from bot.settings import NO_SECRET, Names, Secret
+from bot.settings import NO_SECRET
+from bot.settings.types import Names, Secret
 
 # What each secret is, and where it is found.
 SECRETS = {

@@ -15,7 +15,7 @@ from bot.channels.traffic import read_traffic
 from bot.checks import CheckResult
 from bot.clock import now_ms
 from bot.errors import DeliverLater, StoreUnavailable
-from bot.settings import Secret
+from bot.settings.types import Secret
 from bot.transcript import channel_named, channel_of
 from toolset.web.json_values import as_object
 

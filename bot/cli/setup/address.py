@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.checks import CheckResult
 from bot.cli.setup.answers import Answers, Question, say
-from bot.settings import check_public_url
+from bot.settings.types import check_public_url
 
 VARIABLE = "PUBLIC_URL"
 

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from bot.checks import CheckResult, Result
 from bot.errors import SettingsError
-from bot.settings import FeatureConfig, Names, Settings
+from bot.settings import FeatureConfig, Settings
+from bot.settings.types import Names
 
 
 class Config(FeatureConfig):

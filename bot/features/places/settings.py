@@ -8,7 +8,8 @@ from bot.checks import CheckResult, Examined
 from bot.errors import SettingsError
 from bot.features.places.book import PlaceBook
 from bot.place_file import read_sources
-from bot.settings import FeatureConfig, ModelNames, Settings
+from bot.settings import FeatureConfig, Settings
+from bot.settings.types import ModelNames
 
 
 class Config(FeatureConfig):

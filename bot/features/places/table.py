@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from bot.settings import ModelName, TimeZone, names_of
+from bot.settings.types import ModelName, TimeZone, names_of
 from bot.store.keys import digest_of
 from bot.transcript import account_of, platform_of
 from toolset.tool import Risk

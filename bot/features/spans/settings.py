@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from bot.checks import CheckResult, Result
-from bot.settings import ApiURL, FeatureConfig, Settings
+from bot.settings import FeatureConfig, Settings
+from bot.settings.types import ApiURL
 
 Content = Literal["NO_CONTENT", "SPAN_ONLY", "EVENT_ONLY", "SPAN_AND_EVENT"]
 # What older programs know: words, or none.

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from bot.errors import SettingsError
-from bot.settings import NO_SECRET, FeatureConfig, ModelNames, OwnSecret, Settings
+from bot.settings import NO_SECRET, FeatureConfig, Settings
+from bot.settings.types import ModelNames, OwnSecret
 
 DAYS = 7  # of a weekly report
 

@@ -8,7 +8,8 @@ from pydantic import BaseModel
 
 from bot.providers import Provider
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import NO_SECRET, ApiURL, Secret
+from bot.settings import NO_SECRET
+from bot.settings.types import ApiURL, Secret
 
 
 class Config(BaseModel):

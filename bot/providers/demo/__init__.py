@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from bot.providers import Provider
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import Language
+from bot.settings.types import Language
 from bot.texts import load
 
 

@@ -8,7 +8,8 @@ from pydantic import AfterValidator, BaseModel, Field
 
 from bot.providers import Provider
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import NO_SECRET, Secret, check_api_url
+from bot.settings import NO_SECRET
+from bot.settings.types import Secret, check_api_url
 
 
 def _host(value: str) -> str:

@@ -23,7 +23,8 @@ from bot.providers import (
 )
 from bot.providers.registry import PROVIDERS, check_models, model_secrets, open_model, open_models
 from bot.providers.shared.entry import Options, ProviderEntry
-from bot.settings import Secret, load
+from bot.settings import load
+from bot.settings.types import Secret
 from bot.telemetry import Metrics
 from bot.transcript import Text, ToolCall
 from tests.bot.pipeline.tool_rounds import Diary
