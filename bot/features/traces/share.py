@@ -67,6 +67,9 @@ class Recording(Protocol):
     def send_with_next(self, share: OpenShare) -> None:
         """Send it with the next request, which may show the turn to others."""
 
+    def keep_acts(self, share: OpenShare) -> None:
+        """Keep its acts with the next request, which may record what came of them."""
+
     def index(self, share: OpenShare, writer: str) -> None:
         """Index words under their writer."""
 
@@ -213,7 +216,7 @@ class OpenShare:
         self._add(fact, words)
         if step.risk == "high" or call.id in self._decided:
             self.acts[call.id] = self._act(self.state.at + at, step)
-            self.recorder.send_with_next(self)
+            self.recorder.keep_acts(self)
 
     def _delivery(self, step: DeliveryBegun, at: int) -> None:
         self._begun = len(self.state.facts)
