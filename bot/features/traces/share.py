@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import structlog
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from bot import log as logging
@@ -77,8 +77,7 @@ class Recording(Protocol):
         """Delete all words of a conversation."""
 
 
-@dataclass(slots=True, eq=False)
-class OpenShare:
+class OpenShare(Struct, eq=False):
     """Observes the steps of one turn (``Feature.observer``).
 
     Attributes:
