@@ -1,7 +1,8 @@
 """Records what turns do: facts of each, and words where they are kept.
 
-What another process can see of a turn, its trace has too: it leaves with the request that shows it.
-What a process did after that and did not record is missing.
+What a model has answered leaves with the request that records it, so that another process never
+sees more of a turn than its trace has. The rest leaves a little later, with that of other turns; of
+a process that is killed meanwhile it is missing.
 """
 
 from __future__ import annotations
