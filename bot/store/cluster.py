@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -83,6 +83,10 @@ class Cluster(RedisCluster):
         sending = self.submit(commands)
         sending.add_done_callback(_ignore_failure)
         return sending
+
+    def before_next(self, call: Callable[[], None]) -> None:
+        """Call this before the next request leaves."""
+        asyncio.get_running_loop().call_soon(call)
 
     async def info_of_each(self) -> list[dict[str, Any]]:
         """INFO of each primary."""

@@ -14,12 +14,15 @@ from functools import cache, partial
 from hashlib import sha1
 from typing import Any, NamedTuple, cast
 
+import structlog
 from hiredis import PushNotification, pack_command
 from redis._parsers.hiredis import NOT_ENOUGH_DATA, _AsyncHiredisParser
 from redis.asyncio import Redis
 from redis.asyncio.connection import AbstractConnection, Connection
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import NoScriptError, ResponseError
+
+log = structlog.stdlib.get_logger(__name__)
 
 ANSWER_S = 2.5  # for a request: to connect, send and get the response
 LATER_S = 1.0  # until what can wait for another batch leaves by itself
@@ -68,6 +71,7 @@ class Batches:
         self._answer_s = answer_s
         self._waiting: deque[Request] = deque()
         self._later: deque[Request] = deque()  # until the next request or batch
+        self._before: list[Callable[[], None]] = []  # before that
         self._timer: asyncio.TimerHandle | None = None  # what can wait leaves by itself
         self._waits_since = 0.0  # by the loop's clock
         self._sending: set[asyncio.Task[None]] = set()
@@ -87,9 +91,16 @@ class Batches:
 
     def submit_later(self, commands: Iterable[Command]) -> asyncio.Future[list[Any]]:
         """Send commands with the next batch, at the latest after ``LATER_S``; their results."""
-        if not self._later:
+        if not (self._later or self._before):
             self._start_wait()
         return self._queue(self._later, commands, {})
+
+    def before_next(self, call: Callable[[], None]) -> None:
+        """Call this before the next batch is made, at the latest after ``LATER_S``: what it submits
+        for later leads that batch."""
+        if not (self._later or self._before):
+            self._start_wait()
+        self._before.append(call)
 
     async def aclose(self) -> None:
         """Send what still waits, and cancel the batches under way."""
@@ -121,7 +132,7 @@ class Batches:
 
     def _end_wait(self) -> None:
         self._timer = None
-        if not self._later:
+        if not (self._later or self._before):
             return
         loop = asyncio.get_running_loop()
         left_s = self._waits_since + LATER_S - loop.time()
@@ -139,6 +150,14 @@ class Batches:
             self._is_urgent = True
             return
         self._take_later()
+        for call in self._before:
+            try:
+                call()
+            except Exception:
+                log.exception("store.call_failed")
+        self._before.clear()
+        self._waiting.extendleft(reversed(self._later))
+        self._later.clear()
         while self._free and self._waiting:
             batch: list[Request] = []
             commands = 0
@@ -187,6 +206,7 @@ class Server(Redis):
         self._batches = Batches(self._send_batch, self.connection_pool.max_connections, ANSWER_S)
         self.submit = self._batches.submit
         self.submit_later = self._batches.submit_later
+        self.before_next = self._batches.before_next
         # Kept here, as redis-py's pool would add two fifths to what a batch costs.
         self._idle: list[Connection] = []
 

@@ -61,6 +61,7 @@ class Recorder:
         self._process, self._shares = secrets.token_hex(3), count()
         self._open: dict[str, OpenShare] = {}
         self._changed: dict[OpenShare, None] = {}  # of which something is still to be sent
+        self._due: dict[OpenShare, None] = {}  # of which it leaves with the next request
         self._timer: asyncio.TimerHandle | None = None
         self._noted: deque[tuple[int, str, str, ObservedStep]] = deque(maxlen=MOST_NOTED)
         self._reading: asyncio.Future[list[Any]] | None = None
@@ -142,7 +143,9 @@ class Recorder:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self.flush)
 
     def send_with_next(self, share: OpenShare) -> None:
-        self._send([share])
+        if not self._due:
+            self._traces.before_next(self._send_due)
+        self._due[share] = self._changed[share] = None
 
     def index(self, share: OpenShare, writer: str) -> None:
         """At once: a request that deletes the words may follow."""
@@ -154,25 +157,23 @@ class Recorder:
         self._deleting.add(deleting)
         deleting.add_done_callback(self._deleting.discard)
 
-    def keep_acts(self, share: OpenShare) -> None:
-        for call, act in share.acts.items():
-            keeping = self._traces.keep_act_later(act, call)
-            self._unless_answered(keeping, [share], partial(share.acts.setdefault, call, act))
-        share.acts.clear()
+    def _send_due(self) -> None:
+        due, self._due = self._due, {}
+        if left := [share for share in due if share in self._changed]:
+            self._send(left)
 
     def _send(self, shares: Sequence[OpenShare]) -> None:
         """Send shares, with their words and acts."""
         changes: list[Change] = []
         for share in shares:
             self._changed.pop(share, None)
-            self.keep_acts(share)
-            if share.records or share.writers:
-                self._send_words(share)
+            if share.records or share.acts or share.writers:
+                self._send_words_and_acts(share)
             changes.append(share.change())
         uncount = partial(_uncount, shares, changes)
         self._unless_answered(self._traces.note_later(changes), shares, uncount, uncount)
 
-    def _send_words(self, share: OpenShare) -> None:
+    def _send_words_and_acts(self, share: OpenShare) -> None:
         while share.writers:
             self.index(share, share.writers.pop())
         if share.records:
@@ -183,6 +184,10 @@ class Recorder:
             take_back = partial(share.take_back, records)
             self._unless_answered(adding, [share], take_back, partial(share.refuse, len(records)))
             share.records.clear()
+        for call, act in share.acts.items():
+            keeping = self._traces.keep_act_later(act, call)
+            self._unless_answered(keeping, [share], partial(share.acts.setdefault, call, act))
+        share.acts.clear()
 
     def _unless_answered(
         self,

@@ -67,9 +67,6 @@ class Recording(Protocol):
     def send_with_next(self, share: OpenShare) -> None:
         """Send it with the next request, which may show the turn to others."""
 
-    def keep_acts(self, share: OpenShare) -> None:
-        """Keep its acts with the next request, which may record what came of them."""
-
     def index(self, share: OpenShare, writer: str) -> None:
         """Index words under their writer."""
 
@@ -215,7 +212,7 @@ class OpenShare(Struct, eq=False):
         self._add(fact, words)
         if step.risk == "high" or call.id in self._decided:
             self.acts[call.id] = self._act(self.state.at + at, step)
-            self.recorder.keep_acts(self)
+            self.recorder.send_with_next(self)
 
     def _delivery(self, step: DeliveryBegun, at: int) -> None:
         self._begun = len(self.state.facts)

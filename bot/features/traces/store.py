@@ -77,6 +77,7 @@ class Traces:
         self._ttl_s = days * DAY_S
         self.known_key = b""
         self.clock = store.clock
+        self.before_next = store.scripts.client.before_next
         self.is_unanswered = store.scripts.is_unanswered
 
     def note_later(self, changes: Iterable[Change]) -> asyncio.Future[list[Any]]:

@@ -11,6 +11,7 @@ from redis.exceptions import ResponseError
 from bot.store.clients import connect
 from bot.store.cluster import Slots
 from bot.store.server import MAX_BATCH, Batches, Request
+from tests.waiting import until
 
 
 class Listing:
@@ -72,17 +73,33 @@ async def test_what_can_wait_leaves_with_the_next_batch_in_order() -> None:
     assert listing.sent == [["one", "two", "three", "four"], ["five"]]
 
 
+async def test_what_is_made_just_before_a_batch_leads_it() -> None:
+    """It is called once, also where what waits fills more than a batch; without another request
+    after a while."""
+    listing = Listing()
+    batches = Batches(listing, 1, 5)
+    asked = [batches.submit([("asked",)]) for _ in range(MAX_BATCH + 1)]
+    batches.before_next(lambda: [][0])  # an error is logged
+    batches.before_next(lambda: asked.append(batches.submit_later([("made",)])))
+    await asyncio.gather(*asked)
+    await asked[-1]
+    assert listing.sent == [["made", *["asked"] * (MAX_BATCH - 1)], ["asked", "asked"]]
+
+
 async def test_the_time_of_what_waits_begins_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """What left with a batch has no wait left that would end that of the next."""
     monkeypatch.setattr("bot.store.server.LATER_S", 0.2)
-    batches, clock = Batches(Server(), 1, 5), asyncio.get_running_loop()
-    first = batches.submit_later([("first",)])
+    server, made = Server(), list[str]()
+    batches, clock = Batches(server, 1, 5), asyncio.get_running_loop()
+    batches.before_next(lambda: made.append("first"))
     await asyncio.sleep(0.1)
     await batches.submit([("asked",)])
-    assert first.done()
+    assert made == ["first"]
     began = clock.time()
     await batches.submit_later([("alone",)])
     assert clock.time() - began > 0.15
+    batches.before_next(lambda: made.append("second"))
+    await until(lambda: made == ["first", "second"])
 
 
 async def test_what_can_wait_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
