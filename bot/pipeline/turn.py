@@ -41,7 +41,7 @@ from bot.pipeline.select import observe_use, parse, triage, unsent_among
 from bot.pipeline.services import MAX_FAILURES, REST_MS, Services
 from bot.store import ALWAYS, Condition, InboxEntry, JournalledTurn, Lease
 from bot.telemetry import Span
-from bot.telemetry.observed import OBSERVER, ShareFailed
+from bot.telemetry.observed import OBSERVER, CommitBegun, ShareFailed
 from bot.transcript import TurnRecord, channel_of, encode, new_id
 
 log = structlog.stdlib.get_logger(__name__)
@@ -380,6 +380,8 @@ class TurnRunner:
         if deliveries and not given_up:
             head = replace(deliveries[0], attempts=1)
             attempted = encode(head)
+        if observe := OBSERVER.get():
+            observe(CommitBegun("failed" if given_up or result.failed else "answered"))
         is_head = await self._store.journal.commit(
             lease,
             entry,

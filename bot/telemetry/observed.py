@@ -60,6 +60,17 @@ class ShareEnded(Struct, frozen=True):
     cause: str
 
 
+class CommitBegun(Struct, frozen=True):
+    """The next request ends the turn in the store; ``ShareEnded`` says why it has not, if an error
+    has kept it from that, and ``ShareBegun`` that the turn begins again.
+
+    Attributes:
+        outcome: ``answered`` or ``failed``.
+    """
+
+    outcome: str
+
+
 class EventTaken(Struct, frozen=True):
     """An event of the inbox has been taken.
 
@@ -246,6 +257,7 @@ ObservedStep = (
     | DeliveryBegun
     | Measured
     | Rated
+    | CommitBegun
     | ShareFailed
     | ShareEnded
 )

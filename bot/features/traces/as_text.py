@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from msgspec.json import encode
 
-from bot.features.traces.reading import TracedTurn, TurnWords, is_unrecorded, usd_of
+from bot.features.traces.reading import TracedTurn, TurnWords, is_lost, usd_of
 from bot.features.traces.records import Fact, Share, Words
 from bot.safe_text.glyphs import invisible
 
@@ -19,7 +19,6 @@ LINE = 100  # characters of a text on one line
 BAR = 20  # characters
 ENDED_HERE = "sent; not recorded: the process ended here"
 BROKEN_OFF = "sent; broken off before an answer"
-NOT_RECORDED = "what followed is not recorded"
 # What a terminal obeys or does not show, and JSON may hold as it is.
 UNSEEN_IN_JSON = re.compile(
     "[\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b-\u200f\u2028-\u202e"
@@ -94,8 +93,8 @@ def waterfall(turn: TracedTurn, kept: TurnWords, zone: tzinfo, now_ms: int) -> I
             yield _step(turn, share, fact)
             if words := kept.by_fact.get((share.share, number)):
                 yield from _texts(words)
-            if is_unrecorded(turn, share, number, now_ms):
-                yield f"    {_unrecorded(share, fact)}"
+            if _is_unrecorded(turn, share, number, now_ms):
+                yield f"    {BROKEN_OFF if share.outcome or share.left else ENDED_HERE}"
     if kept.damaged:
         yield "The rest of the words is damaged and cannot be read."
 
@@ -128,10 +127,10 @@ def _share_line(before: Share, share: Share, zone: tzinfo) -> Iterator[str]:
     yield f"-- another process, {clock_time(share.at, zone)}: goes on after {before.share}{how}"
 
 
-def _unrecorded(share: Share, fact: Fact) -> str:
-    if fact.kind == "response":
-        return NOT_RECORDED
-    return BROKEN_OFF if share.outcome or share.left else ENDED_HERE
+def _is_unrecorded(turn: TracedTurn, share: Share, number: int, now_ms: int) -> bool:
+    """Whether a request has no answer, as the process that sent it is gone."""
+    is_request = share.facts[number].kind == "request"
+    return is_request and is_lost(share.facts, number) and not turn.is_under_way(now_ms)
 
 
 def _step(turn: TracedTurn, share: Share, fact: Fact) -> str:

@@ -13,15 +13,7 @@ from msgspec import Struct
 
 from bot.clock import DAY_S
 from bot.errors import TurnParked
-from bot.features.traces.records import (
-    AFTERWARDS,
-    Fact,
-    Piece,
-    Share,
-    Words,
-    is_answer,
-    unpack_words,
-)
+from bot.features.traces.records import AFTERWARDS, Fact, Piece, Share, Words, unpack_words
 from bot.features.traces.store import Traces, hour_of
 from bot.prices import cost, load_prices
 from bot.transcript import UNREADABLE, Usage
@@ -63,15 +55,12 @@ class TracedTurn:
     def outcome(self) -> str:
         """``answered`` or ``failed``; empty for one that is under way or was never ended.
 
-        A process that is killed right after its commit leaves no end: what was delivered tells, or
-        what the model has said last.
+        A process that is killed right after its commit leaves no end: what was delivered tells.
         """
         outcomes = [share.outcome for share in self.shares if share.outcome]
         if outcomes:
             return outcomes[-1]
         facts = [fact for _, _, fact in self.facts]
-        if is_answer(facts) and not self.shares[-1].left:
-            return "answered"
         deliveries = [fact.id for fact in facts if fact.kind == "delivery"]
         if not any(one.removeprefix(f"{self.id}_").isdecimal() for one in deliveries):
             return ""
@@ -358,18 +347,6 @@ def join_pieces(pieces: Iterable[Piece], prompt: Callable[[str], bytes | None]) 
         else:
             return None
     return bytes(body)
-
-
-def is_unrecorded(turn: TracedTurn, share: Share, number: int, now_ms: int) -> bool:
-    """Whether what followed a step is not recorded: the answer to a request, or what became of the
-    answer to the people."""
-    facts = share.facts
-    if facts[number].kind == "request":
-        return is_lost(facts, number) and not turn.is_under_way(now_ms)
-    if share.outcome or share.left:
-        return False
-    is_last_response = facts[number].kind == "response" and number == len(facts) - 1
-    return is_last_response and is_answer(facts)
 
 
 def is_lost(facts: Sequence[Fact], number: int) -> bool:

@@ -1,8 +1,8 @@
 """Records what turns do: facts of each, and words where they are kept.
 
-What a model has answered leaves with the request that records it, so that another process never
-sees more of a turn than its trace has. The rest leaves a little later, with that of other turns; of
-a process that is killed meanwhile it is missing.
+What a model has answered, and how a turn ends, leaves with the request that records it: another
+process sees no more of a turn than its trace has. The rest leaves a little later, with that of
+other turns; of a process that is killed meanwhile it is missing.
 """
 
 from __future__ import annotations

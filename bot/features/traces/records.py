@@ -6,7 +6,7 @@ A turn's facts are those of its shares: each process that works on a turn keeps 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct, json, msgpack
@@ -152,14 +152,6 @@ decode_share = json.Decoder(Share).decode
 decode_act = json.Decoder(Act).decode
 _pack = msgpack.Encoder().encode
 _unpack = msgpack.Decoder(Words).decode
-
-
-def is_answer(facts: Sequence[Fact]) -> bool:
-    """Whether the model has answered, and nothing is left but to deliver that."""
-    for fact in reversed(facts):
-        if fact.kind not in AFTERWARDS:
-            return fact.kind == "response" and fact.outcome == "end_turn"
-    return False
 
 
 def pack_words(words: Words) -> bytes:

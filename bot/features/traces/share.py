@@ -13,22 +13,14 @@ from msgspec.structs import replace
 from bot import log as logging
 from bot.clock import now_ms
 from bot.features.traces.prompts import Prompts
-from bot.features.traces.records import (
-    AFTERWARDS,
-    Act,
-    Fact,
-    Share,
-    Words,
-    encode,
-    is_answer,
-    pack_words,
-)
+from bot.features.traces.records import AFTERWARDS, Act, Fact, Share, Words, encode, pack_words
 from bot.features.traces.store import TURN_BYTES, Change, keyed
 from bot.store.keys import person_of
 from bot.telemetry.observed import (
     AttemptFailed,
     CallDecided,
     CallEnded,
+    CommitBegun,
     DeliveryBegun,
     EventTaken,
     Measured,
@@ -222,19 +214,16 @@ class OpenShare(Struct, eq=False):
         self._add(Fact("delivery", at, size=size, id=name), words)
 
     def _measured(self, step: Measured, at: int) -> None:
-        """Turns and deliveries; what a model or a tool has taken stands with its own step."""
-        if step.kind == "turn":
-            self.state.outcome, self.state.ms, self.state.left = step.outcome, at, ""
-            self.recorder.send_soon(self)
-        elif step.kind == "delivery" and self._begun is not None:
+        """Deliveries; what all else has taken stands with its own step."""
+        if step.kind == "delivery" and self._begun is not None:
             facts = self.state.facts
             if self._begun < len(facts):
                 fact = facts[self._begun]
                 ended = replace(fact, name=step.name, outcome=step.outcome, ms=step.ms)
                 facts[self._begun] = ended
             self._begun = None
-            if step.outcome == "delivered" and is_answer(facts):
-                self.recorder.send_soon(self)  # the store has the answer
+            if step.outcome == "delivered" and self.state.outcome:
+                self.recorder.send_soon(self)  # the store knows how the turn has ended
             else:
                 self.recorder.send_with_next(self)  # which takes it from the outbox
 
@@ -244,10 +233,23 @@ class OpenShare(Struct, eq=False):
 
     def _share_begun(self, step: ShareBegun, at: int) -> None:
         self.state.resumed = self.state.resumed or step.is_resumed
+        self._take_back_end()
+
+    def _commit_begun(self, step: CommitBegun, at: int) -> None:
+        self.state.outcome, self.state.ms, self.state.left = step.outcome, at, ""
+        self.recorder.send_with_next(self)
+
+    def _take_back_end(self) -> None:
+        """The turn goes on: it was not committed."""
+        if self.state.outcome:
+            self.state.outcome = ""
+            self.recorder.send_soon(self)
 
     def _share_failed(self, step: ShareFailed, at: int) -> None:
         if step.outcome == "given_up":
             self.state.outcome, self.state.ms = "failed", at
+        else:
+            self._take_back_end()
         fact = Fact("failure", at, outcome=step.outcome)
         self._add(fact, self._words(text=step.cause))
 
@@ -255,7 +257,7 @@ class OpenShare(Struct, eq=False):
         """Of a turn that is left as it is, what was done is sent with its lease's release."""
         state = self.state
         if step.cause and state.facts and state.left != step.cause:
-            state.left = step.cause
+            state.left, state.outcome = step.cause, ""
             self.recorder.send_with_next(self)
 
     _takes: ClassVar[Mapping[type[Any], Callable[[OpenShare, Any, int], None]]] = {
@@ -266,6 +268,7 @@ class OpenShare(Struct, eq=False):
         AttemptFailed: _failure,
         CallDecided: _decision,
         CallEnded: _call,
+        CommitBegun: _commit_begun,
         DeliveryBegun: _delivery,
         Measured: _measured,
         Rated: _rating,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from bot.features.traces.reading import TracedTurn, is_unrecorded
+from bot.features.traces.reading import TracedTurn, is_lost
 from bot.features.traces.records import Fact, Words
 
 MOST_SHOWN = 512 * 1024  # characters of a text on the page; a download holds all of it
@@ -49,6 +49,7 @@ def state_of(turn: TracedTurn, now_ms: int) -> str:
 
 def turn_steps(turn: TracedTurn, now_ms: int) -> list[dict[str, Any]]:
     """The steps of a turn in their order, each with when it began and how long it took."""
+    under_way = turn.is_under_way(now_ms)
     steps = []
     asked: dict[str, int] = {}  # when the last request was sent, by model
     for share, number, fact in turn.facts:
@@ -66,7 +67,7 @@ def turn_steps(turn: TracedTurn, now_ms: int) -> list[dict[str, Any]]:
             "outcome": fact.outcome,
             "ms": fact.ms,
             "facts": facts_of(fact),
-            "unrecorded": is_unrecorded(turn, share, number, now_ms),
+            "lost": fact.kind == "request" and not under_way and is_lost(share.facts, number),
         }
         steps.append(step)
     return steps

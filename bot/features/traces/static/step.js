@@ -22,12 +22,12 @@ export class Step {
   }
 
   head() {
-    const { kind, name, outcome, began, ms, unrecorded } = this.step;
+    const { kind, name, outcome, began, ms, lost } = this.step;
     const head = button("step", "", () => this.toggle());
     head.ariaExpanded = "false";
     const label = make("span", "label", make("b", "", this.say(`kind_${kind}`)), " ", name);
     if (outcome) label.append(" ", make("span", `badge ${outcome}`, outcome));
-    if (unrecorded) label.append(" ", make("span", "badge lost", this.say(`unrecorded_${kind}`)));
+    if (lost) label.append(" ", make("span", "badge lost", this.say("no_answer")));
     const bar = make("i", "bar");
     const { whole } = this.turn;
     bar.style.left = `${Math.min((began / whole) * 100, 99)}%`;

@@ -14,7 +14,7 @@ ROOM = files("bot.features.traces")
 STATIC = ROOM / "static"
 NAMES = sorted(file.name for file in STATIC.iterdir())
 # Keys that are made of a prefix and a kind, a field, a state.
-PREFIXES = ("kind_", "fact_", "state_", "against_", "rated_", "unrecorded_")
+PREFIXES = ("kind_", "fact_", "state_", "against_", "rated_")
 
 
 @pytest.mark.parametrize("name", NAMES)

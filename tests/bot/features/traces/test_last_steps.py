@@ -1,23 +1,37 @@
-"""Steps that follow the answer: they are sent a little later, with those of other turns."""
+"""The end of a turn is in its trace with the commit; what follows leaves a little later, with that
+of other turns."""
 
 from __future__ import annotations
 
-from datetime import UTC
+from typing import Any
 
 import pytest
 
+from bot.agent.hooks import Abort, Hook
 from bot.features.traces import recorder
-from bot.features.traces.as_text import NOT_RECORDED, waterfall
-from bot.features.traces.reading import TracedTurn, TurnWords, find_turns
-from bot.features.traces.records import Fact, Share
-from bot.features.traces.shown import turn_steps
+from bot.features.traces.reading import TracedTurn, find_turns
 from bot.features.traces.store import Traces
 from bot.providers.scripted import Step
 from bot.store import Store
-from bot.telemetry.observed import DeliveryBegun, EventTaken, Measured, ResponseRead
-from bot.transcript import Usage
+from bot.telemetry.observed import (
+    CommitBegun,
+    DeliveryBegun,
+    EventTaken,
+    Measured,
+    ObservedStep,
+    ResponseRead,
+    ShareBegun,
+    ShareEnded,
+    ShareFailed,
+)
+from bot.transcript import ToolCall, Usage
 from tests.bot.features.traces.test_trouble import sent
 from tests.bot.harness import HERE, Harness, words
+from tests.fakes.tools import Echo, tool_map
+
+ANSWERED, DELIVERED = CommitBegun("answered"), Measured("delivery", "delivered", "line", 9, {}, {})
+READ = ResponseRead("gemini", (b"{}",), words("m2", "hi"), "end_turn", Usage(1))
+BEGUN = DeliveryBegun("turn_1_1", "hi")
 
 
 @pytest.fixture
@@ -26,75 +40,83 @@ def traces(store: Store, monkeypatch: pytest.MonkeyPatch) -> Traces:
     return Traces(store, 7)
 
 
-def noted(turn: TracedTurn, now_ms: int) -> list[str]:
-    """The kinds of steps of which page and terminal say that something is not recorded."""
-    steps = [step["kind"] for step in turn_steps(turn, now_ms) if step["unrecorded"]]
-    shown = "\n".join(waterfall(turn, TurnWords(), UTC, now_ms))
-    assert shown.count(NOT_RECORDED) == steps.count("response")
-    return steps
+async def in_the_store(harness: Harness, traces: Traces, *steps: ObservedStep) -> TracedTurn:
+    """What is kept of a turn when these steps have been taken, with a request after each."""
+    for step in steps:
+        harness.runner.services.features.observe(HERE, "turn_1", step)
+        await harness.store.scripts.ask("PING")
+    (turn,) = await find_turns(traces)
+    return turn
 
 
-async def test_the_store_has_the_answer_before_its_delivery_is_recorded(
+async def test_the_end_of_a_turn_is_in_the_store_before_its_delivery(
     store: Store, traces: Traces
 ) -> None:
-    """What is missing when the process is killed then is said."""
-    harness = Harness(store, [Step("It flies.")])
-    await store.scripts.ask("PING")  # reads the key of the digests
-    await harness.say("Does it fly?", "m1")
-    (turn,) = await find_turns(traces)
+    """A process that is killed right after the commit has recorded it."""
+    harness = Harness(store, [Step("It flies."), Step("It flies.")])
+    await harness.say("Hi", "m1")
+    await sent(harness)
+    await harness.say("Does it fly?", "m2")
+    turn, _ = await find_turns(traces)
     assert [fact.kind for fact in turn.first.facts] == ["event", "request", "response"]
-    assert (turn.outcome, turn.first.outcome) == ("answered", "")
-    assert noted(turn, store.clock()) == ["response"]
+    assert turn.first.outcome == "answered"
     await sent(harness)
-    (turn,) = await find_turns(traces)
-    assert (turn.outcome, turn.first.facts[-1].outcome) == ("answered", "delivered")
-    assert noted(turn, store.clock()) == []
+    turn, _ = await find_turns(traces)
+    assert turn.first.facts[-1].outcome == "delivered"
 
 
-@pytest.mark.parametrize(
-    ("reason", "outcome", "is_recorded"),
-    [
-        ("end_turn", "delivered", False),
-        ("end_turn", "refused", True),
-        ("max_tokens", "delivered", True),
-    ],
-)
-async def test_a_delivery_that_says_how_the_turn_ended_is_recorded_at_once(
-    store: Store, traces: Traces, reason: str, outcome: str, *, is_recorded: bool
+async def test_a_turn_that_a_hook_has_ended_is_in_the_store_as_failed(
+    store: Store, traces: Traces
 ) -> None:
-    """With the request that takes it from the outbox."""
+    """Though the model has answered all that it was asked."""
+
+    class Careful(Hook):
+        async def before(self, *_: Any) -> Any:
+            return Abort("not here")
+
+    call = ToolCall("c1", "echo", {"text": "hi"})
+    steps = [Step("Hi."), Step(calls=(call,))]
+    harness = Harness(store, steps, tools=tool_map(Echo()), hooks=[Careful()])
+    await harness.say("Hi", "m1")
+    await sent(harness)
+    await harness.say("Echo", "m2")
+    turn, _ = await find_turns(traces)
+    assert turn.first.outcome == "failed"
+    await sent(harness)
+
+
+async def test_a_delivery_that_was_refused_is_recorded_at_once(
+    store: Store, traces: Traces
+) -> None:
+    """It is looked for; one that went out leaves with what follows."""
     harness = Harness(store, [])
-    observe = harness.runner.services.features.observe
-    message = words("m1", "hello")
-    observe(HERE, "turn_1", EventTaken(message, "message", "answered"))
-    await sent(harness)
-    observe(HERE, "turn_1", ResponseRead("gemini", (b"{}",), message, reason, Usage(1)))
-    await store.scripts.ask("PING")
-    observe(HERE, "turn_1", DeliveryBegun("turn_1_1", "hello"))
-    observe(HERE, "turn_1", Measured("delivery", outcome, "line", 12, {}, {}))
-    await store.scripts.ask("PING")
-    (turn,) = await find_turns(traces)
-    assert ("delivery" in [fact.kind for fact in turn.first.facts]) == is_recorded
+    taken = EventTaken(words("m1", "hello"), "message", "answered")
+    harness.runner.services.features.observe(HERE, "turn_1", taken)
+    await sent(harness)  # the key of the digests is known
+    turn = await in_the_store(harness, traces, READ, ANSWERED, BEGUN, DELIVERED)
+    assert [fact.kind for fact in turn.first.facts] == ["event", "response"]
+    refused = Measured("delivery", "refused", "line", 9, {}, {})
+    turn = await in_the_store(harness, traces, BEGUN, refused)
+    outcomes = [fact.outcome for fact in turn.first.facts if fact.kind == "delivery"]
+    assert outcomes == ["delivered", "refused"]
     await sent(harness)
 
 
 @pytest.mark.parametrize(
-    ("kind", "reason", "left", "outcome"),
-    [
-        ("response", "end_turn", "", "answered"),
-        ("response", "end_turn", "LeaseLost", ""),
-        ("response", "tool_use", "", ""),
-        ("request", "", "", ""),
-    ],
+    "following",
+    [ShareEnded("LeaseLost"), ShareFailed("crashed", "OSError"), ShareBegun(is_resumed=True)],
 )
-def test_what_the_model_said_last_tells_the_end_of_a_turn_whose_process_was_killed(
-    kind: str, reason: str, left: str, outcome: str
+async def test_a_turn_that_was_not_committed_has_no_end(
+    store: Store, traces: Traces, following: ObservedStep
 ) -> None:
-    """Of one that left the turn to others it tells nothing."""
-    facts = [Fact("event", 0), Fact("request", 1, "gemini")]
-    if kind == "response":
-        facts.append(Fact("response", 2, "gemini", reason))
-    share = Share("turn_1", "a", 1, "line", 0, "c", "p", "u", facts, left=left)
-    turn = TracedTurn("turn_1", [share])
-    assert turn.outcome == outcome
-    assert bool(noted(turn, 10**12)) == (kind == "request" or outcome == "answered")
+    """Its lease was lost, or a message was edited meanwhile."""
+    harness = Harness(store, [])
+    taken = EventTaken(words("m1", "hello"), "message", "answered")
+    harness.runner.services.features.observe(HERE, "turn_1", taken)
+    await sent(harness)
+    turn = await in_the_store(harness, traces, READ, ANSWERED)
+    assert turn.outcome == "answered"
+    harness.runner.services.features.observe(HERE, "turn_1", following)
+    await sent(harness)
+    (turn,) = await find_turns(traces)
+    assert turn.outcome == ""

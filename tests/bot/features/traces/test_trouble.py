@@ -44,8 +44,8 @@ from bot.store import Store, open_store
 from bot.store.keys import person_of, shard_of
 from bot.telemetry.observed import (
     CallEnded,
+    CommitBegun,
     EventTaken,
-    Measured,
     Rated,
     RequestSent,
     ResponseRead,
@@ -244,7 +244,7 @@ async def test_a_request_that_was_broken_off_is_not_that_of_a_dead_process(
     observe(HERE, "turn_1", EventTaken(words("m1", "hello"), "message", "answered"))
     observe(HERE, "turn_1", RequestSent("gemini", (b"{}",)))
     if ends:
-        observe(HERE, "turn_1", Measured("turn", "answered", "", 5, {}, {}))
+        observe(HERE, "turn_1", CommitBegun("answered"))
     await sent(harness)
     (turn,) = await find_turns(traces)
     lines = waterfall(turn, await read_words(traces, turn), UTC, store.clock() + HOUR_MS)
