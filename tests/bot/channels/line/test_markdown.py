@@ -62,6 +62,7 @@ CASES = [
         "[wiki](https://en.wikipedia.org/wiki/A_(b)) end",
         "wiki https://en.wikipedia.org/wiki/A_(b) end",
     ),
+    ("[wiki](https://a.b/((0))z)", "wiki https://a.b/((0))z"),
     ("<https://a.b/*x*>", "https://a.b/*x*"),
     ("see https://a.b/c_d_e*f*g and **https://x.y**", "see https://a.b/c_d_e*f*g and https://x.y"),
     ("(https://a.b/c_(d)), https://a.b/?q=1.", "(https://a.b/c_(d)), https://a.b/?q=1."),
