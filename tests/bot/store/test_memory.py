@@ -12,6 +12,8 @@ from tests.bot.pipeline.full_store import TURN_BYTES, TURNS, at_most, fill, leng
 from tests.bot.store.turns import key
 
 MANY = 60
+# The buffers of connections come and go between two looks.
+ROOM = ENOUGH + 0.005
 
 
 async def test_a_store_without_a_limit_is_never_tight(store: Store, redis: Redis) -> None:
@@ -49,7 +51,7 @@ async def test_of_equal_histories_the_oldest_are_halved_until_there_is_room(
     conversations = await fill(redis, MANY)
     async with at_most(redis, 0.82):
         relief = await store.memory.make_room()
-        assert (await store.memory.measure()).ratio < ENOUGH
+        assert (await store.memory.measure()).ratio < ROOM
     short = len(relief)
     assert 0 < short < MANY
     assert relief == dict.fromkeys(conversations[:short], TURNS // 2)
@@ -67,7 +69,7 @@ async def test_the_largest_histories_give_way_and_nobody_elses(store: Store, red
         await redis.expire(key("history", conversation), 60 * 86_400)
     async with at_most(redis, 0.99):
         relief = await store.memory.make_room()
-        assert (await store.memory.measure()).ratio < ENOUGH
+        assert (await store.memory.measure()).ratio < ROOM
     assert set(relief) == set(large)
     assert set(await lengths(redis, small)) == {TURNS}
     assert set(await lengths(redis, large)) <= {1, 2, 3}
@@ -86,7 +88,7 @@ async def test_who_takes_more_than_a_share_pays_alone(
         await redis.expire(key("history", conversation), 60 * 86_400 + age)
     async with at_most(redis, 0.82):
         relief = await store.memory.make_room()
-        assert (await store.memory.measure()).ratio < ENOUGH
+        assert (await store.memory.measure()).ratio < ROOM
     gone = len(relief)
     assert gone > 0
     assert relief == dict.fromkeys(hogs[:gone], 1)
