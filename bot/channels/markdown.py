@@ -22,6 +22,7 @@ from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
 
 from bot.channels.replies import fits, head, piece_end, units
+from bot.safe_text.links import TARGET
 
 # Levels of quotes and lists within each other; a list takes two.
 DEEPEST = 40
@@ -35,12 +36,8 @@ PAIRS = ("balance_pairs", "strikethrough", "emphasis", "fragments_join")
 URL = r"(?:(?<![a-z])[a-z][a-z0-9+.-]{0,30}://|www\.|mailto:|tel:)"
 # Brackets, or an image, may stand in a link's words.
 LABEL = r"(?:[^\[\]\n]|!?\[[^\[\]\n]*+\](?:\([^()\n]*+\))?)*+"
-# In an address, each opening bracket has its closing one, five deep at most.
-IN_URL = r"[^\s()<>]"
-for _ in range(5):
-    IN_URL = rf"(?:[^\s()<>]|\({IN_URL}*+\))"
 LINK = re.compile(
-    rf"!?\[(?P<label>{LABEL})\]\(\s*+<?(?P<url>{URL}{IN_URL}++)>?"
+    rf"!?\[(?P<label>{LABEL})\]\(\s*+<?(?P<url>{URL}{TARGET}++)>?"
     rf"(?:\s++(?:\"[^\"\n]*\"|'[^'\n]*'))?\s*+\)|<(?P<angled>{URL}[^\s<>]+)>",
     re.IGNORECASE,
 )

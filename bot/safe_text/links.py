@@ -28,8 +28,13 @@ LONGEST_LABEL, LONGEST_TARGET = 300, 4_000  # characters of a link in Markdown
 # characters that are looked through again with each piece; of more, each time they have doubled
 HELD = 256
 _LABEL = rf"(?:[^\[\]\n]){{0,{LONGEST_LABEL}}}+"
+# In the address of a link in Markdown each opening bracket has its closing one, as deep as parsers
+# of CommonMark go. Channels take this too: they make no link of what was not looked at here.
+TARGET = r"[^\s()<>\[\]]"
+for _ in range(32):
+    TARGET = rf"(?:[^\s()<>\[\]]|\({TARGET}*+\))"
 LINK = re.compile(
-    rf"(?P<open>!?\[)(?P<label>{_LABEL})\]\(\s*+<?(?P<target>(?:[^\s()<>\[\]]|\([^\s()<>\[\]]*+\))++)>?"
+    rf"(?P<open>!?\[)(?P<label>{_LABEL})\]\(\s*+<?(?P<target>{TARGET}++)>?"
     r"(?:\s++(?:\"[^\"\n]*+\"|'[^'\n]*+'))?\s*+\)"
 )
 ANGLED = re.compile(
@@ -37,7 +42,7 @@ ANGLED = re.compile(
 )
 # A link that may still become one of these.
 UNFINISHED = re.compile(
-    rf"!?\[{_LABEL}(?:\](?:\([^)\n\[\]]{{0,{LONGEST_TARGET}}}+\)?+)?)?+\Z"
+    rf"!?\[{_LABEL}(?:\](?:\((?:[^()\n\[\]]|\({TARGET}*+\)|\(){{0,{LONGEST_TARGET}}}+\)?+)?)?+\Z"
     rf"|<[^\s<>|]{{0,{LONGEST_TARGET}}}+(?:\|[^<>\n]{{0,{LONGEST_LABEL}}}+)?\Z"
 )
 OPENING = re.compile(r"!?\[|<")
