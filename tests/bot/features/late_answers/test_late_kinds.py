@@ -60,6 +60,13 @@ SCRIPTS_OF_A_TURN = {"accept", "open", "commit", "take_head"}
 ASKED = "I am waiting for you: please answer my question above."
 
 
+@pytest.fixture
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn looks at the channel's clock all the time: what has come before its address expires
+    has come in time, however slow the machine is."""
+    monkeypatch.setattr("bot.pipeline.answer.LOOK_S", 0.02)
+
+
 def launch() -> Step:
     """A call that acts, made when the gate is opened."""
     return Step(calls=(ToolCall("c1", "launch", {"what": "rocket"}),), gate=asyncio.Event())
@@ -162,6 +169,7 @@ async def test_the_button_for_an_earlier_answer_stands_below_whatever_comes_last
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("looks_often")
 async def test_a_process_that_has_lost_its_turn_spends_no_token(
     store: Store, redis: Redis, fake: LineFake
 ) -> None:
@@ -169,11 +177,11 @@ async def test_a_process_that_has_lost_its_turn_spends_no_token(
     step = held_step()
     async with open_pipeline(store, fake, [step], line_push="never") as paused:
         await paused.receive(question(fake))
-        paused.wait(44.8)
         turn = asyncio.create_task(paused.runner.process(IN_PRIVATE))
         await until(step.at_gate.is_set, WAIT_S)
         await redis.delete(key("lease", IN_PRIVATE))
         await leased(store, IN_PRIVATE)
+        paused.wait(LATE_S)
         async with asyncio.timeout(WAIT_S):
             await turn
         assert (fake.sent, await store.outbox.head(LATE_HERE)) == ([], None)
@@ -235,6 +243,7 @@ async def test_what_cannot_be_read_is_in_nobodys_way(
 
 
 @pytest.mark.long
+@pytest.mark.usefixtures("looks_often")
 async def test_a_store_that_is_away_is_asked_again(
     redis: Redis, store_url: str, fake: LineFake
 ) -> None:
@@ -245,10 +254,10 @@ async def test_a_store_that_is_away_is_asked_again(
         open_pipeline(store, fake, [step], line_push="never") as here,
     ):
         await here.receive(question(fake))
-        here.wait(44.5)
         turn = asyncio.create_task(here.runner.process(IN_PRIVATE))
         await until(step.at_gate.is_set, WAIT_S)
         wire.drop()
+        here.wait(LATE_S)
         with structlog.testing.capture_logs() as logs:
             await until(lambda: [log["event"] for log in logs].count("late.not_told") >= 2)
         assert step.gate is not None
