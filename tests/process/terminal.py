@@ -101,9 +101,9 @@ class Terminal:
             self._process.kill()
 
 
-async def piped(variables: dict[str, str]) -> asyncio.subprocess.Process:
+async def piped(variables: dict[str, str], entry: str = ENTRY) -> asyncio.subprocess.Process:
     """``kaiwa chat`` between two pipes."""
     pipe = asyncio.subprocess.PIPE
     return await asyncio.create_subprocess_exec(
-        sys.executable, "-c", ENTRY, "chat", env=variables, stdin=pipe, stdout=pipe, stderr=pipe
+        sys.executable, "-c", entry, "chat", env=variables, stdin=pipe, stdout=pipe, stderr=pipe
     )

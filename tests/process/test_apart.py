@@ -3,8 +3,6 @@ turns that are stopped from the other process."""
 
 from __future__ import annotations
 
-import time
-
 import httpx
 
 from bot.channels import STOP
@@ -36,8 +34,7 @@ async def refuses_what_is_not_signed(web: KaiwaProcess) -> None:
 async def test_every_channel_is_answered_from_another_process(
     here: Installation, gemini: GeminiFake, line: LineFake, slack: SlackFake
 ) -> None:
-    """LINE by its reply token, once also if the webhook comes twice; Slack in the thread; the page
-    within a second."""
+    """LINE by its reply token, once also if the webhook comes twice; Slack in the thread."""
     async with (
         here.web() as web,
         here.worker() as worker,
@@ -51,10 +48,8 @@ async def test_every_channel_is_answered_from_another_process(
         assert await post_slack(web, slack, "how warm is Tokyo?", TS) == 200
         await until(lambda: bool(slack.posted))
         gemini.say("From over there")
-        started = time.monotonic()
         await web.say(TALK, "Anybody?")
         assert await web.answers(TALK, 1) == ["From over there"]
-        assert time.monotonic() - started < 1
         assert len(worker.log("turn.answered")) == 3
         async with httpx.AsyncClient(base_url=web.base_url) as http:
             ready = {"ready": True, "reason": None, "refuses": None}

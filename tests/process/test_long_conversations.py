@@ -16,7 +16,7 @@ from tests.waiting import until
 TALK = "conversation-1"
 NOTES = "Hanako has told a long story."
 LONG = "長い話です。" * 50
-LEAVING_S = 5.0  # far less than a model may take for notes
+LEAVING_S = 15.0  # far less than a model may take for notes
 
 
 class NoteTaker:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.fakes.gemini import KEY, GeminiFake
-from tests.process.kaiwa_process import KaiwaProcess, kaiwa, left_behind
+from tests.process.kaiwa_process import ENTRY, KaiwaProcess, kaiwa, left_behind
 from tests.process.terminal import piped
 from tests.process.test_shutdown import stopping
 from tests.project import environment
@@ -133,7 +133,8 @@ async def test_the_first_turn_of_a_chat_has_the_tools_of_its_servers(
     }
     variables |= {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": gemini.base_url}
     gemini.say("I have them")
-    chat = await piped(environment(**variables))
+    patient = f"from bot import processes; processes.FIRST_TOOLS_S = 60.0; {ENTRY}"
+    chat = await piped(environment(**variables), patient)
     out, _ = await chat.communicate(b"Which tools do you have?\n")
     assert (chat.returncode, out) == (0, b"I have them\n")
     declared = gemini.requests[0].body["tools"][0]["functionDeclarations"]

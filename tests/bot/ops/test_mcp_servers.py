@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -175,14 +174,14 @@ async def test_the_start_waits_for_no_server(hostile: Hostile, store: Store) -> 
     """A server that hangs leaves the others to be offered."""
     hostile.says(hangs=True)
     settings = load()
-    async with open_tools(settings) as tools:
-        began = time.monotonic()
-        async with open_mcp(settings, tools, store.tool_pins) as servers:
-            assert time.monotonic() - began < 2
-            assert "real_greet" not in tools
-            await until(lambda: "real_greet" in tools)
-            assert servers[1].cause == "not connected yet"
-            assert tools["real_greet"].definition.risk == "low"
+    async with (
+        open_tools(settings) as tools,
+        open_mcp(settings, tools, store.tool_pins) as servers,
+    ):
+        assert "real_greet" not in tools
+        await until(lambda: "real_greet" in tools)
+        assert servers[1].cause == "not connected yet"
+        assert tools["real_greet"].definition.risk == "low"
 
 
 async def test_while_the_store_is_away_nothing_is_trusted(alone: Hostile) -> None:

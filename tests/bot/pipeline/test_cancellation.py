@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -36,7 +35,7 @@ def button(press_id: str = "s1") -> InboundEvent:
     [(button(), "Stopped."), (InboundEvent(words("s1", "止めて")), "止めました。")],
     ids=["button", "words"],
 )
-async def test_a_stop_ends_the_call_under_way_within_a_second(
+async def test_a_stop_ends_the_call_under_way(
     store: Store, redis: Redis, wish: InboundEvent, answer: str
 ) -> None:
     """The call has its one result, and what was said before stays said."""
@@ -44,9 +43,7 @@ async def test_a_stop_ends_the_call_under_way_within_a_second(
     harness = Harness(store, [calling("c1", "held")], tools=tool_map(tool))
     await harness.receive("go", "m1")
     async with under_way(harness, redis, tool.called):
-        stopped = time.monotonic()
         await harness.arrive(wish)
-    assert time.monotonic() - stopped < 1
     assert harness.box.texts == [answer]
     spoken = [
         message

@@ -19,7 +19,7 @@ from bot.features.lists.store import PlaceLists
 from bot.features.memory.store import PersonFacts
 from bot.features.polls.store import StoredPolls
 from bot.features.reminders.store import StoredReminders
-from bot.store import Accepted, FileOwner, Store, open_store
+from bot.store import ANSWER_S, Accepted, FileOwner, Store, open_store
 from bot.store.clients import translate_errors
 from bot.store.embedded import open_embedded
 from tests.bot.store.turns import arrivals, join, leased
@@ -78,8 +78,8 @@ async def test_a_store_that_is_away_is_known_at_once(url: str) -> None:
 
 @pytest.mark.long
 @on_one_server
-async def test_a_frozen_store_is_known_within_three_seconds(store_url: str, redis: Redis) -> None:
-    """Also by those who wait for one of few connections; a ping does not wait that long."""
+async def test_a_frozen_store_is_known_to_all_who_wait(store_url: str, redis: Redis) -> None:
+    """Also to those who wait for one of few connections; a ping does not wait that long."""
     async with open_store(store_url, history_days=30, max_connections=3) as store:
         await store.ping()
         pid = await pid_of(redis)
@@ -87,12 +87,12 @@ async def test_a_frozen_store_is_known_within_three_seconds(store_url: str, redi
             begun = time.monotonic()
             requests = [store.inbox.accept(HERE, f"m{number}", b"hello") for number in range(20)]
             outcomes = await asyncio.gather(*requests, return_exceptions=True)
-            assert time.monotonic() - begun < 3
+            assert time.monotonic() - begun < 2 * ANSWER_S
             assert [type(outcome) for outcome in outcomes] == [StoreUnavailable] * 20
             begun = time.monotonic()
             with pytest.raises(StoreUnavailable):
                 await store.ping(timeout_s=0.2)
-            assert time.monotonic() - begun < 0.5
+            assert time.monotonic() - begun < ANSWER_S
         await store.ping()
 
 
@@ -106,7 +106,7 @@ async def test_a_frozen_store_does_not_hold_up_a_turn_that_is_watched(
     with frozen(await pid_of(redis)):
         begun = time.monotonic()
         await store.live.publish(HERE, b"hello")
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < ANSWER_S
 
 
 async def test_a_full_store_takes_nothing_in(store: Store, redis: Redis) -> None:

@@ -3,7 +3,6 @@ tries."""
 
 from __future__ import annotations
 
-import time
 from datetime import date
 from decimal import Decimal
 
@@ -77,16 +76,14 @@ def test_a_feed_without_rates_is_told(body: bytes) -> None:
 
 
 def test_days_and_currencies_are_bounded() -> None:
-    """A feed of a megabyte is read in a moment, and little of it is kept."""
+    """Of a feed of a megabyte little is kept."""
     codes = [f"{chr(65 + n // 26 % 26)}{chr(65 + n % 26)}X" for n in range(200)]
     many = {
         f"20{year:02}-01-{day:02}": dict.fromkeys(codes, "1.5")
         for year in range(4)
         for day in range(1, 31)
     }
-    started = time.monotonic()
     days = read(feed(many))
-    assert time.monotonic() - started < 2
     assert len(days) == 100
     assert {len(rates) for rates in days.values()} == {101}
 

@@ -3,8 +3,6 @@ refused at once."""
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from toolset.measures.notation import MAX_LENGTH, Factors, factors
@@ -64,9 +62,7 @@ def test_units_are_read_as_people_write_them(text: str, names: Factors) -> None:
     ],
 )
 def test_anything_else_is_no_unit(text: str) -> None:
-    """Nothing is evaluated, and a long text costs nothing."""
-    started = time.monotonic()
+    """Nothing is evaluated, and a long text is not read."""
     with pytest.raises(ToolError, match=r"^not a unit: ") as raised:
         factors(text)
     assert len(str(raised.value)) < 200
-    assert time.monotonic() - started < 1

@@ -105,7 +105,7 @@ def test_a_rule_of_hours_is_not_gone_through_from_its_beginning(rule: str, after
     start, before = datetime(1976, 11, 20, 7), process_time()
     at = next_time(rule, start, UTC_ZONE, datetime(2026, 11, 20, 12, 30, tzinfo=UTC))
     assert at == datetime(2026, 11, 20, after, tzinfo=UTC)
-    assert process_time() - before < 0.5
+    assert process_time() - before < 2
 
 
 @pytest.mark.parametrize(
