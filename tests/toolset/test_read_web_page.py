@@ -149,9 +149,7 @@ async def test_everything_together_takes_five_seconds(site: HostileSite, slow: s
 
     site.talk("page.example", "/", talk)
     tool = validated(ReadWebPage(PageFetcher(resolve, site.network), extract_never, limit_s=0.3))
-    started = time.monotonic()
     assert await tool.call({"url": f"{SITE}/"}, context()) == ToolOutcome.error(TOO_SLOW)
-    assert time.monotonic() - started < 2
 
 
 async def test_few_documents_are_parsed_at_once(site: HostileSite) -> None:

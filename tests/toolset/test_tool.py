@@ -109,7 +109,7 @@ async def test_a_tool_that_takes_too_long_times_out() -> None:
 async def test_the_turns_deadline_is_the_tools_too() -> None:
     """A tool never gets longer than the turn has."""
     outcome = await doer(timeout_s=30).call({"do": "wait"}, context(seconds=0.04))
-    assert re.fullmatch(r"timed out after 0\.0[34]\d* s", outcome.response["error"])
+    assert re.fullmatch(r"timed out after 0\.0\d* s", outcome.response["error"])
 
 
 async def test_a_call_after_the_deadline_times_out_at_once() -> None:
@@ -124,7 +124,7 @@ async def test_a_tool_may_allow_few_calls_at_once() -> None:
     first = asyncio.create_task(tool.call({"do": "wait"}, context()))
     await asyncio.sleep(0)
     second = await tool.call({"do": "it"}, context(seconds=0.05))
-    assert re.fullmatch(r"not started: doer was busy for 0\.0[45]\d* s", second.response["error"])
+    assert re.fullmatch(r"not started: doer was busy for 0\.0\d* s", second.response["error"])
     assert second.is_error
     assert await first == ToolOutcome.error("timed out after 0.1 s")
     assert await tool.call({"do": "it"}, context()) == ToolOutcome({"done": "yes"})

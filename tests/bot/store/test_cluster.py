@@ -303,7 +303,7 @@ async def test_a_single_server_is_no_cluster(redis_url: str) -> None:
     """Nor is a place where nobody listens; both are said at once."""
     async with (
         open_store("redis+cluster://127.0.0.1:1", history_days=30) as store,
-        asyncio.timeout(1),
+        asyncio.timeout(10),
     ):
         for request in (store.ping(), store.leases.due(1), store.facts(), store.kv.get("name")):
             with pytest.raises(StoreUnavailable, match="cannot be connected"):

@@ -102,14 +102,14 @@ async def test_a_cut_connection_is_subscribed_anew(store: Store, redis: Redis) -
 
 async def test_without_a_store_publishing_is_silent_and_quick() -> None:
     """A turn goes on, whether or not it can be watched."""
-    async with open_store(NOWHERE, history_days=30) as store, asyncio.timeout(1):
+    async with open_store(NOWHERE, history_days=30) as store, asyncio.timeout(2):
         await store.live.publish(HERE, b"hello")
 
 
 @pytest.mark.long
 async def test_without_a_store_nobody_can_watch() -> None:
     """Entering says so; what would be shown there is nothing."""
-    async with open_store(NOWHERE, history_days=30) as store, asyncio.timeout(3):
+    async with open_store(NOWHERE, history_days=30) as store, asyncio.timeout(10):
         with pytest.raises(StoreUnavailable):
             async with store.live.subscribe(HERE):
                 pass  # pragma: no cover
