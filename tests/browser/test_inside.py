@@ -3,13 +3,14 @@ languages, the dark, and the keyboard."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 from redis.asyncio import Redis
 
 from bot.agent.loop import digest_of_persona
@@ -203,11 +204,40 @@ async def test_a_request_is_asked_again_compared_and_saved(
         assert (await saving.value).suggested_filename.endswith(".toml")
 
 
-async def test_an_unknown_turn_is_one_line(valkey_url: str, browser: Browser) -> None:
+@pytest.mark.parametrize("name", ["turn_unknown", "%"])
+async def test_an_unknown_turn_is_one_line(valkey_url: str, browser: Browser, name: str) -> None:
     """Also where a link names it."""
     async with (
         some_turns(valkey_url) as (url, _),
-        visit(browser, f"{url}#turn_unknown", **DESK) as page,
+        visit(browser, f"{url}#{name}", **DESK) as page,
     ):
         await expect(page.get_by_role("alert")).to_have_text("Nothing is kept of this turn.")
         await expect(page.locator(ROW)).to_have_count(2)
+
+
+async def test_the_turn_that_was_pressed_last_is_shown(valkey_url: str, browser: Browser) -> None:
+    """However long the one before takes, and a step that is opened twice shows its words once."""
+    async with some_turns(valkey_url) as (url, _), visit(browser, url, **DESK) as page:
+        await unlock(page)
+        newest, first = page.locator(ROW).nth(0), page.locator(ROW).nth(1)
+        slow, wanted = [await row.get_attribute("data-turn") for row in (newest, first)]
+        may_go, waiting = asyncio.Event(), asyncio.Event()
+
+        async def delay(route: Route) -> None:
+            waiting.set()
+            await may_go.wait()
+            await route.continue_()
+
+        await page.route(f"**/inside/turns/{slow}", delay)
+        await newest.click()
+        await waiting.wait()
+        await first.click()
+        await expect(page.locator("#turn code").first).to_have_text(f"{wanted}")
+        async with page.expect_response(f"**/inside/turns/{slow}"):
+            may_go.set()
+        await page.evaluate("() => new Promise(requestAnimationFrame)")
+        await expect(page.locator("#turn code").first).to_have_text(f"{wanted}")
+        step = page.locator(STEP).filter(has_text="Request").first
+        async with page.expect_response("**/steps/**"), page.expect_response("**/steps/**"):
+            await step.evaluate("(button) => [1, 2, 3].forEach(() => button.click())")
+        await expect(page.locator(".raw")).to_have_count(1)

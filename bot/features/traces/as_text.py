@@ -104,7 +104,7 @@ def _head(turn: TracedTurn, kept: TurnWords, zone: tzinfo, now_ms: int) -> Itera
     for usage in turn.usages.values():
         tokens += usage.total
         cached += usage.cached
-    ended = turn.outcome or "never ended"
+    ended = turn.outcome or ("sent without a turn" if turn.is_notice else "never ended")
     if turn.is_under_way(now_ms):
         ended = "waits for a decision" if turn.waits else "under way"
     yield f"{visible(turn.id)}  {clock_time(turn.at, zone)}  {visible(ended)}, {_seconds(turn.ms)}"

@@ -102,7 +102,7 @@ class Inside:
 
     def routes(self) -> list[BaseRoute]:
         """The page, its files, and what it asks."""
-        step = "/inside/turns/{turn}/steps/{share}/{number:int}"
+        step = "/inside/turns/{turn}/steps/{share}/{number}"
         asked: dict[tuple[str, str], Endpoint] = {
             ("GET", "/inside/turns"): self._list,
             ("GET", "/inside/turns/{turn}"): self._turn,
@@ -279,8 +279,12 @@ class Inside:
     ) -> tuple[TracedTurn, TurnWords, tuple[str, int]]:
         """The words of the step in the path, once the look at them is in the record of acts."""
         turn = await self._wanted(request)
-        place = request.path_params["share"], request.path_params["number"]
-        if all((share.share, number) != place for share, number, _ in turn.facts):
+        share_id, number_given = request.path_params["share"], request.path_params["number"]
+        for share, number, _ in turn.facts:
+            if (share.share, str(number)) == (share_id, number_given):
+                place = share_id, number
+                break
+        else:
             raise Refused(404, "no_step")
         kept = await self._read(turn, what)
         if place not in kept.by_fact:

@@ -30,6 +30,7 @@ REFUSED = (
     "no words are kept of it: the conversation is private (/private on), or they were deleted "
     "meanwhile, or the store was full"
 )
+OF_NO_TURN = "no words are kept of what is sent without a turn"
 DELETED = "its words are deleted: TRACE_WORDS_HOURS is over, or somebody had them deleted"
 
 
@@ -59,6 +60,8 @@ def print_turn(look: Look, *, as_json: bool, raw: Path | None) -> None:
 def _why_no_words(turn: TracedTurn) -> str:
     if turn.has_words:
         return DELETED
+    if turn.is_notice:
+        return OF_NO_TURN
     return REFUSED if any(share.refused for share in turn.shares) else NOT_KEPT
 
 

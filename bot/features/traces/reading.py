@@ -131,8 +131,9 @@ class TracedTurn:
 
     @property
     def ended(self) -> str:
-        """How it ended, in a word; ``open`` for one that is under way or was never ended."""
-        return self.outcome or "open"
+        """How it ended, in a word; ``open`` for one that is under way or was never ended, ``sent``
+        for what is no turn."""
+        return self.outcome or ("sent" if self.is_notice else "open")
 
     @property
     def waits(self) -> bool:
@@ -147,6 +148,11 @@ class TracedTurn:
     def has_events(self) -> bool:
         """Whether it answers people; else it is something that was sent without a turn."""
         return any(fact.kind == "event" for _, _, fact in self.facts)
+
+    @property
+    def is_notice(self) -> bool:
+        """Whether it is something that was sent without a turn: thanks, a reminder, a report."""
+        return not self.outcome and all(fact.kind in AFTERWARDS for _, _, fact in self.facts)
 
     @property
     def is_rating_alone(self) -> bool:

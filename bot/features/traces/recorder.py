@@ -85,8 +85,8 @@ class Recorder:
             self._read_key()
         if self._reading is not None:
             await asyncio.wait([self._reading])
-        self.flush()
         await asyncio.gather(*self._deleting, return_exceptions=True)
+        self.flush()
 
     def _note(self, conversation: str, turn: str, step: ObservedStep) -> None:
         """Keep a step for when the key of the digests is known."""
@@ -133,7 +133,7 @@ class Recorder:
             place=digest if place == conversation else keyed(self.key, place),
             version=self._version,
         )
-        return OpenShare(self, conversation, state, at, keeps_words=self._hours() > 0)
+        return OpenShare(self, conversation, state, at, self._hours() > 0, state.at)
 
     # How it is sent (``bot.features.traces.share.Recording``):
 
@@ -152,8 +152,8 @@ class Recorder:
         indexing = self._traces.index_later(writer, share.conversation, self._hours())
         self._unless_answered(indexing, [share], partial(share.writers.add, writer))
 
-    def delete_soon(self, conversation: str) -> None:
-        deleting = asyncio.create_task(self._delete_words(conversation))
+    def delete_soon(self, share: OpenShare) -> None:
+        deleting = asyncio.create_task(self._delete_words(share))
         self._deleting.add(deleting)
         deleting.add_done_callback(self._deleting.discard)
 
@@ -176,12 +176,12 @@ class Recorder:
     def _send_words_and_acts(self, share: OpenShare) -> None:
         while share.writers:
             self.index(share, share.writers.pop())
-        if share.records:
-            state, records, hours = share.state, bytes(share.records), self._hours()
+        if share.records and share.words_at:
+            words_at, records, hours = share.words_at, bytes(share.records), self._hours()
             adding = self._traces.add_words_later(
-                share.conversation, state.turn, state.at, records, hours
+                share.conversation, share.state.turn, words_at, records, hours
             )
-            take_back = partial(share.take_back, records)
+            take_back = partial(share.take_back, records, words_at)
             self._unless_answered(adding, [share], take_back, partial(share.refuse, len(records)))
             share.records.clear()
         for call, act in share.acts.items():
@@ -221,12 +221,15 @@ class Recorder:
         for share in shares:
             self.send_soon(share)
 
-    async def _delete_words(self, conversation: str) -> None:
+    async def _delete_words(self, share: OpenShare) -> None:
         try:
-            await self._traces.delete_words(conversation)
+            deleted_at = await self._traces.delete_words(share.conversation)
         except StoreUnavailable as error:
             log.warning("traces.not_deleted", cause=str(error))
-            asyncio.get_running_loop().call_later(DELETE_S, self.delete_soon, conversation)
+            asyncio.get_running_loop().call_later(DELETE_S, self.delete_soon, share)
+        else:
+            share.words_at = deleted_at + 1
+            self.send_soon(share)
 
 
 def _uncount(shares: Sequence[OpenShare], changes: Sequence[Change]) -> None:

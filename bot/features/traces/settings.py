@@ -11,6 +11,7 @@ from bot.settings import NO_SECRET, FeatureConfig, Settings
 from bot.settings.types import ModelNames, OwnSecret
 
 DAYS = 7  # of a weekly report
+DAY_HOURS = 24
 
 
 class Config(FeatureConfig):
@@ -32,7 +33,12 @@ class Config(FeatureConfig):
     reviewers: ModelNames = ()
 
     def check(self, settings: Settings, ways_in: Sequence[str]) -> None:
-        """Refuse a report that nobody would get, or that would have nothing to say."""
+        """Refuse words without their facts, and a report that nobody would get, or that would have
+        nothing to say."""
+        hours = self.trace_days * DAY_HOURS
+        if hours and (self.trace_words_hours or 0) > hours:
+            fix = f"words are kept no longer than facts: write {hours} or less, or raise TRACE_DAYS"
+            raise SettingsError("TRACE_WORDS_HOURS", fix)
         if not self.weekly_report:
             return
         if not settings.alert_to:

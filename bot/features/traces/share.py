@@ -62,8 +62,8 @@ class Recording(Protocol):
     def index(self, share: OpenShare, writer: str) -> None:
         """Index words under their writer."""
 
-    def delete_soon(self, conversation: str) -> None:
-        """Delete all words of a conversation."""
+    def delete_soon(self, share: OpenShare) -> None:
+        """Delete all words of the share's conversation; ``share.words_at`` follows."""
 
 
 class OpenShare(Struct, eq=False):
@@ -73,6 +73,8 @@ class OpenShare(Struct, eq=False):
         state: of the share, as the store gets it.
         began_at: when it began by this process' clock.
         keeps_words: where none are kept, only facts are.
+        words_at: words are deleted with those of turns that began before, by the store's clock; 0
+            until the deletion is done that a change has brought: they are held back.
         records: words that are still to be sent.
         writers: of words, under whom the store has not indexed the conversation.
         acts: that are still to be sent, by call.
@@ -83,9 +85,12 @@ class OpenShare(Struct, eq=False):
     state: Share
     began_at: int
     keeps_words: bool
+    words_at: int
     records: bytearray = field(default_factory=bytearray)
     writers: set[str] = field(default_factory=set)
     acts: dict[str, Act] = field(default_factory=dict)
+    _deletes: bool = False  # with the next step that is no event
+    _has_id: bool = False  # the words hold the conversation's id
     _sent: int = 0  # bytes of the state as it was sent last
     _counted: int = 0  # bytes of words
     _events: set[tuple[str, str]] = field(default_factory=set)  # ids and uses of those taken
@@ -119,9 +124,10 @@ class OpenShare(Struct, eq=False):
         """Note that its bytes were not counted."""
         self._counted -= change.words
 
-    def take_back(self, records: bytes) -> None:
-        """Records of words that are to be sent once more."""
-        self.records[:0] = records
+    def take_back(self, records: bytes, words_at: int) -> None:
+        """Records of words that are to be sent once more, unless they are deleted by now."""
+        if words_at == self.words_at:
+            self.records[:0] = records
 
     def refuse(self, count: int) -> None:
         """Bytes of words that the store did not keep."""
@@ -135,6 +141,8 @@ class OpenShare(Struct, eq=False):
         if (message.id, step.use) in self._events:
             return  # a turn that begins again goes through its events again
         self._events.add((message.id, step.use))
+        if step.kind in CHANGES:
+            self._delete_words()
         author = message.author
         who = author.id if author else ""
         person = self._person(who)
@@ -143,12 +151,28 @@ class OpenShare(Struct, eq=False):
         words = self._words(text=text, who=author.name if author else "")
         if words and who:
             self.recorder.index(self, person_of(self.conversation, who))
-        if words and not self.state.facts:
-            words.conversation = self.conversation
+        if words and not self._has_id:
+            words.conversation, self._has_id = self.conversation, True
         size = len(text.encode())
         self._add(Fact("event", at, step.kind, step.use, size=size, person=person), words)
-        if step.kind in CHANGES:
-            self.recorder.delete_soon(self.conversation)
+
+    def _delete_words(self) -> None:
+        """Delete the words of the conversation. Of a turn that has not begun to answer those are
+        kept that follow; of another one, which may hold more of what was changed, none are."""
+        state = self.state
+        self.records.clear()
+        state.refused, self._has_id = state.words, False
+        if state.resumed or any(fact.kind != "event" for fact in state.facts):
+            self.keeps_words = False
+            self.recorder.delete_soon(self)
+        else:
+            self.words_at, self._deletes = 0, True
+
+    def _end_events(self) -> None:
+        """By now features have made the changes, and deleted words themselves."""
+        if self._deletes:
+            self._deletes = False
+            self.recorder.delete_soon(self)
 
     def _persona(self, step: PersonaChosen, at: int) -> None:
         self.state.persona = step.persona
@@ -168,8 +192,7 @@ class OpenShare(Struct, eq=False):
     def _response(self, step: ResponseRead, at: int) -> None:
         words = self._words(text=step.detail)
         if words:
-            events = logging.bytes_without_secrets(b"\n".join(step.events))
-            words.pieces = (("json", events),)
+            words.pieces = (("json", _without_secrets(step)),)
         asked = step.asked if step.asked != step.model else ""
         ms = at - self._asked_at.get(asked or step.model, at)
         size = sum(map(len, step.events)) + len(step.events) - 1  # a line each
@@ -255,6 +278,7 @@ class OpenShare(Struct, eq=False):
 
     def _share_ended(self, step: ShareEnded, at: int) -> None:
         """Of a turn that is left as it is, what was done is sent with its lease's release."""
+        self._end_events()
         state = self.state
         if step.cause and state.facts and state.left != step.cause:
             state.left, state.outcome = step.cause, ""
@@ -288,6 +312,8 @@ class OpenShare(Struct, eq=False):
     def _add(self, fact: Fact, words: Words | None = None) -> None:
         """Add a fact, with its words; of too many the last are left out."""
         state = self.state
+        if fact.kind != "event":
+            self._end_events()
         if len(state.facts) < MOST_FACTS:
             state.facts.append(fact)
             if fact.kind not in AFTERWARDS:
@@ -319,6 +345,16 @@ class OpenShare(Struct, eq=False):
         if not author:
             return ""
         return keyed(self.recorder.key, person_of(self.conversation, author))
+
+
+def _without_secrets(step: ResponseRead) -> bytes:
+    """The events of a response, a line each. A model that writes a secret may write it in two of
+    them: then the message as it was read from them."""
+    said = encode(step.message)
+    struck = logging.bytes_without_secrets(said)
+    if struck != said and len(step.events) > 1:
+        return struck
+    return logging.bytes_without_secrets(b"\n".join(step.events))
 
 
 def kept_id(key: bytes, name: str) -> str:

@@ -38,10 +38,12 @@ def turn_row(turn: TracedTurn, now_ms: int) -> dict[str, Any]:
 
 
 def state_of(turn: TracedTurn, now_ms: int) -> str:
-    """``answered``, ``failed``, ``under_way``, ``waits`` for somebody's decision; ``lost`` where
-    the process was gone before the end."""
+    """``answered``, ``failed``, ``under_way``, ``waits`` for somebody's decision; ``sent`` for what
+    is no turn; ``lost`` where the process was gone before the end."""
     if turn.outcome:
         return turn.outcome if turn.outcome in STATES else "other"
+    if turn.is_notice:
+        return "sent"
     if not turn.is_under_way(now_ms):
         return "lost"
     return "waits" if turn.waits else "under_way"
@@ -122,7 +124,7 @@ def pretty(body: bytes) -> list[str]:
     text = text_of(body)
     with suppress(ValueError, RecursionError):
         text = json.dumps(json.loads(text), ensure_ascii=False, indent=0)
-    return text.split("\n")
+    return text.encode("utf-8", "backslashreplace").decode().split("\n")  # half a character, too
 
 
 def difference(before: Sequence[str], after: Sequence[str]) -> dict[str, Any]:

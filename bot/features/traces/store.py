@@ -157,17 +157,18 @@ class Traces:
             keeping.append(("SET", KEY, self.known_key, "NX", "EX", KEY_S))
         await self._scripts.transact(keeping)
 
-    async def delete_words(self, conversation: str) -> None:
-        """Delete the words of all turns of a conversation; those under way keep none from now
-        on."""
-        traced = traced_key(conversation)
-        mark = [("HSET", traced, "deleted_at", self.clock()), ("EXPIRE", traced, PRIVATE_S)]
+    async def delete_words(self, conversation: str) -> int:
+        """Delete the words of all turns of a conversation; those under way keep none from now on.
+        The time of that, by the store's clock, milliseconds since the epoch."""
+        traced, deleted_at = traced_key(conversation), self.clock()
+        mark = [("HSET", traced, "deleted_at", deleted_at), ("EXPIRE", traced, PRIVATE_S)]
         await self._scripts.transact(mark)
         key, shard = worded_key(conversation), shard_of(conversation)
         turns = await self._scripts.ask("ZRANGE", key, 0, -1)
         await self._delete(words_key(shard, turn.decode()) for turn in turns)
         # One that has begun meanwhile stays.
         await self._scripts.ask_each(("ZREM", key, turn) for turn in turns)
+        return deleted_at
 
     async def set_private(self, conversation: str, *, private: bool) -> None:
         """Have no words of a conversation kept, or have those of turns kept that begin from now

@@ -168,9 +168,10 @@ class Inside {
 
   /** Show the turn that the address names. */
   async follow() {
-    const id = decodeURIComponent(location.hash.slice(1));
-    if (!id || id === "list") return this.leave();
-    const turn = await this.attempt(() => this.server.ask(`/inside/turns/${encodeURIComponent(id)}`));
+    const { hash } = location;
+    if (!hash || hash === "#list") return this.leave();
+    const turn = await this.attempt(() => this.server.ask(`/inside/turns/${encodeURIComponent(named(hash))}`));
+    if (hash !== location.hash) return undefined; // another turn has been chosen meanwhile
     if (!turn) return this.leave();
     this.shown = turn;
     this.turn();
@@ -212,6 +213,15 @@ class Inside {
     this.parts.turn.hidden = false;
     document.body.classList.add("one");
     this.mark();
+  }
+}
+
+/** The id in an address, which anybody may have written. */
+function named(hash) {
+  try {
+    return decodeURIComponent(hash.slice(1));
+  } catch {
+    return hash.slice(1);
   }
 }
 

@@ -43,13 +43,14 @@ export class Step {
     this.panel.hidden = !opens;
     this.button.ariaExpanded = String(opens);
     if (!opens) return;
-    this.panel.replaceChildren(this.facts());
+    const facts = this.facts();
+    this.panel.replaceChildren(facts);
     if (!this.page.server.token) {
       this.panel.append(make("p", "note", this.say(this.page.listing?.readable === false ? "words_off" : "words_locked")));
       return;
     }
     const words = await this.ask();
-    if (words) this.panel.append(...this.contents(words));
+    if (words && facts.isConnected) this.panel.append(...this.contents(words)); // not opened again since
   }
 
   /** The words, or a line in their place. */

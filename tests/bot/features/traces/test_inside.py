@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from bot.agent.loop import digest_of_persona
 from bot.errors import RequestRefused
 from bot.evals.questions import Question
+from bot.features.traces.shown import difference, pretty
 from bot.features.traces.store import Traces, day_of, traced_key, words_key
 from bot.http import TRIES
 from bot.providers.scripted import Scripted, Step
@@ -245,6 +246,14 @@ async def test_a_request_is_compared_with_the_one_before(store: Store) -> None:
         assert (await client.get(request, params={"against": "x"})).status_code == 400
 
 
+def test_half_a_character_is_compared_too() -> None:
+    """A model may write it as an escape, in JSON that can be read."""
+    before, after = pretty(b'{"text":"lone \\ud800"}'), pretty(b'{"text":"a \\ud83d\\ude00"}')
+    assert json.encode(difference(before, after))
+    assert before[1:-1] == ['"text": "lone \\ud800"']
+    assert after[1:-1] == ['"text": "a 😀"']
+
+
 async def test_the_turn_before_is_one_that_asked(store: Store, traces: Traces) -> None:
     """A command asks no model; where the words of that turn are deleted, nothing is compared."""
     harness = harness_of(store, [Step("One."), Step("Two."), Step("Three.")])
@@ -335,8 +344,9 @@ async def test_unknown_and_damaged_traces_are_one_line(store: Store) -> None:
             assert response.status_code == 404
         turn = (await turns_of(client))[0]["id"]
         step = await step_of(client, turn, "request")
-        nowhere = f"/inside/turns/{turn}/steps/none/7"
-        assert (await client.get(nowhere)).json() == {"error": "The turn has no such step."}
+        for nowhere in ("none/7", "none/x", f"{step.split('/')[-2]}/{'9' * 5_000}"):
+            answer = await client.get(f"/inside/turns/{turn}/steps/{nowhere}")
+            assert answer.json() == {"error": "The turn has no such step."}
         await store.scripts.ask(
             "SET", words_key(shard_of(HERE), turn), b"\0\0\0\x09nonsense!", "EX", 60
         )

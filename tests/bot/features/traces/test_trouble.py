@@ -386,6 +386,7 @@ async def test_words_of_a_change_are_deleted_once_the_store_does_so(
             await until_true(lambda: kept(traces, "event"), 10)
             await ask("ACL SETUSER", "default", "-hset")
             observe(HERE, "turn_1", EventTaken(words("e1", ""), "unsent", "changes"))
+            observe(HERE, "turn_1", ShareEnded(""))
             with capture_logs() as logs:
                 await until(lambda: bool(logs), 10)
             assert logs[0]["event"] == "traces.not_deleted"

@@ -51,6 +51,15 @@ async def test_the_report_goes_to_the_operator_once_a_week(store: Store) -> None
     assert "Failures: none.\nWhat people did not get: none.\n" in reports[0]
 
 
+@pytest.mark.parametrize(("days", "hours"), [(1, 24), (29, 696), (0, 720)])
+def test_words_are_kept_no_longer_than_facts(days: int, hours: int, settings: Settings) -> None:
+    """Nothing could show them, nor count how many there are."""
+    Config(trace_days=days, trace_words_hours=hours).check(settings, ())
+    if days:
+        with pytest.raises(SettingsError, match=f"TRACE_WORDS_HOURS: .*write {hours} or less"):
+            Config(trace_days=days, trace_words_hours=hours + 1).check(settings, ())
+
+
 @pytest.mark.parametrize(
     ("days", "alert_to", "mend"),
     [(7, "", "it is sent to ALERT_TO"), (3, "line:U1", "set TRACE_DAYS=7")],
