@@ -126,7 +126,7 @@ class OpenShare(Struct, eq=False):
 
     def take_back(self, records: bytes, words_at: int) -> None:
         """Records of words that are to be sent once more, unless they are deleted by now."""
-        if words_at == self.words_at:
+        if self.keeps_words and words_at == self.words_at:
             self.records[:0] = records
 
     def refuse(self, count: int) -> None:

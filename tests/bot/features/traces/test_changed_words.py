@@ -124,6 +124,25 @@ async def test_words_that_were_sent_before_a_change_are_not_sent_again(
     await recorder.aclose()
 
 
+async def test_words_of_a_turn_that_keeps_none_are_not_sent_again(
+    store: Store, traces: Traces
+) -> None:
+    """They are older than the change, whenever the store is back."""
+    recorder = Recorder(traces, lambda: 24, lambda conversation: conversation, "1.0")
+    recorder.key = b"key"
+    share = cast(MethodType, recorder.observer(HERE, "turn_1")).__self__
+    assert isinstance(share, OpenShare)
+    share.observe(TAKEN)
+    share.observe(ASKED)
+    records = bytes(share.records)
+    share.observe(CHANGE)
+    share.take_back(records, share.words_at)
+    share.observe(SAID)
+    await recorder.aclose()
+    await store.scripts.ask("PING")
+    assert await traces.words(shard_of(HERE), "turn_1") == b""
+
+
 @pytest.mark.parametrize("events", [(b'"s3cret-', b'of-mine"'), (b'"s3cret-of-mine"', b"{}")])
 @pytest.mark.usefixtures("restored_logging")
 async def test_a_secret_that_a_model_writes_in_two_events_is_not_kept(
