@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, Page, Route, expect
+from playwright.async_api import Browser, Page, Response, Route, expect
 from redis.asyncio import Redis
 
 from bot.agent.loop import digest_of_persona
@@ -23,10 +23,13 @@ from tests.bot.features.traces.inside_site import TOKEN, USED, app_of, harness_o
 from tests.bot.harness import Harness
 from tests.browser.test_looks import POOR_CONTRASTS
 from tests.browser.visit import visit
+from tests.waiting import until
 
 PHONE = {"viewport": {"width": 375, "height": 740}, "has_touch": True, "is_mobile": True}
 DESK = {"viewport": {"width": 1280, "height": 900}}
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> \u202egnp.exe\x1b[31m {{7*7}}"
+# What an answer has brought is drawn.
+FRAMES = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 ROW, STEP = "#list .row", ".waterfall .step"
 WIDER = """() => [...document.querySelectorAll("body *")].filter((element) => {
   const { right, width } = element.getBoundingClientRect();
@@ -233,11 +236,17 @@ async def test_the_turn_that_was_pressed_last_is_shown(valkey_url: str, browser:
         await waiting.wait()
         await first.click()
         await expect(page.locator("#turn code").first).to_have_text(f"{wanted}")
-        async with page.expect_response(f"**/inside/turns/{slow}"):
+        async with page.expect_response(f"**/inside/turns/{slow}") as late:
             may_go.set()
-        await page.evaluate("() => new Promise(requestAnimationFrame)")
+        await (await late.value).finished()
+        await page.evaluate(FRAMES)
         await expect(page.locator("#turn code").first).to_have_text(f"{wanted}")
         step = page.locator(STEP).filter(has_text="Request").first
-        async with page.expect_response("**/steps/**"), page.expect_response("**/steps/**"):
-            await step.evaluate("(button) => [1, 2, 3].forEach(() => button.click())")
+        answers = list[Response]()
+        page.on("response", lambda answer: answers.append(answer))
+        await step.evaluate("(button) => [1, 2, 3].forEach(() => button.click())")
+        await until(lambda: len(answers) == 2)
+        for answer in answers:
+            await answer.finished()
+        await page.evaluate(FRAMES)
         await expect(page.locator(".raw")).to_have_count(1)

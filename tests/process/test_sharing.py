@@ -69,8 +69,8 @@ async def test_a_store_that_is_killed_under_load_loses_nothing(
     line: LineFake,
     server: RedisServer,
 ) -> None:
-    """503 soon while it is away, ready within ten after it is back, and every
-    message answered once, those that were in the middle of their turn included."""
+    """503 soon while it is away, ready within ten seconds after it is back, and every message
+    answered once, those that were in the middle of their turn included."""
     gemini.always = number_in
     here.variables |= {"REDIS_URL": server.url}
     async with (

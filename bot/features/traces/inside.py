@@ -279,12 +279,11 @@ class Inside:
     ) -> tuple[TracedTurn, TurnWords, tuple[str, int]]:
         """The words of the step in the path, once the look at them is in the record of acts."""
         turn = await self._wanted(request)
-        share_id, number_given = request.path_params["share"], request.path_params["number"]
-        for share, number, _ in turn.facts:
-            if (share.share, str(number)) == (share_id, number_given):
-                place = share_id, number
-                break
-        else:
+        places = {
+            (share.share, str(number)): (share.share, number) for share, number, _ in turn.facts
+        }
+        place = places.get((request.path_params["share"], request.path_params["number"]))
+        if place is None:
             raise Refused(404, "no_step")
         kept = await self._read(turn, what)
         if place not in kept.by_fact:

@@ -146,13 +146,13 @@ class TracedTurn:
 
     @property
     def has_events(self) -> bool:
-        """Whether it answers people; else it is something that was sent without a turn."""
+        """Whether it answers people."""
         return any(fact.kind == "event" for _, _, fact in self.facts)
 
     @property
     def is_notice(self) -> bool:
-        """Whether it is something that was sent without a turn: thanks, a reminder, a report."""
-        return not self.outcome and all(fact.kind in AFTERWARDS for _, _, fact in self.facts)
+        """Whether it is something that was sent without a turn: thanks, a notice, a report."""
+        return not self.outcome and all(fact.kind == "delivery" for _, _, fact in self.facts)
 
     @property
     def is_rating_alone(self) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
+from bot.clock import DAY_S, HOUR_S
 from bot.errors import SettingsError
 from bot.settings import NO_SECRET, FeatureConfig, Settings
 from bot.settings.types import ModelNames, OwnSecret
 
 DAYS = 7  # of a weekly report
-DAY_HOURS = 24
 
 
 class Config(FeatureConfig):
@@ -35,7 +35,7 @@ class Config(FeatureConfig):
     def check(self, settings: Settings, ways_in: Sequence[str]) -> None:
         """Refuse words without their facts, and a report that nobody would get, or that would have
         nothing to say."""
-        hours = self.trace_days * DAY_HOURS
+        hours = self.trace_days * DAY_S // HOUR_S
         if hours and (self.trace_words_hours or 0) > hours:
             fix = f"words are kept no longer than facts: write {hours} or less, or raise TRACE_DAYS"
             raise SettingsError("TRACE_WORDS_HOURS", fix)

@@ -89,7 +89,7 @@ class OpenShare(Struct, eq=False):
     records: bytearray = field(default_factory=bytearray)
     writers: set[str] = field(default_factory=set)
     acts: dict[str, Act] = field(default_factory=dict)
-    _deletes: bool = False  # with the next step that is no event
+    _must_delete: bool = False  # with the next step that is no event
     _has_id: bool = False  # the words hold the conversation's id
     _sent: int = 0  # bytes of the state as it was sent last
     _counted: int = 0  # bytes of words
@@ -166,12 +166,12 @@ class OpenShare(Struct, eq=False):
             self.keeps_words = False
             self.recorder.delete_soon(self)
         else:
-            self.words_at, self._deletes = 0, True
+            self.words_at, self._must_delete = 0, True
 
-    def _end_events(self) -> None:
-        """By now features have made the changes, and deleted words themselves."""
-        if self._deletes:
-            self._deletes = False
+    def _begin_deletion(self) -> None:
+        """Events are taken: features have made the changes, and deleted words themselves."""
+        if self._must_delete:
+            self._must_delete = False
             self.recorder.delete_soon(self)
 
     def _persona(self, step: PersonaChosen, at: int) -> None:
@@ -192,7 +192,7 @@ class OpenShare(Struct, eq=False):
     def _response(self, step: ResponseRead, at: int) -> None:
         words = self._words(text=step.detail)
         if words:
-            words.pieces = (("json", _without_secrets(step)),)
+            words.pieces = (("json", _kept_response(step)),)
         asked = step.asked if step.asked != step.model else ""
         ms = at - self._asked_at.get(asked or step.model, at)
         size = sum(map(len, step.events)) + len(step.events) - 1  # a line each
@@ -278,7 +278,7 @@ class OpenShare(Struct, eq=False):
 
     def _share_ended(self, step: ShareEnded, at: int) -> None:
         """Of a turn that is left as it is, what was done is sent with its lease's release."""
-        self._end_events()
+        self._begin_deletion()
         state = self.state
         if step.cause and state.facts and state.left != step.cause:
             state.left, state.outcome = step.cause, ""
@@ -313,7 +313,7 @@ class OpenShare(Struct, eq=False):
         """Add a fact, with its words; of too many the last are left out."""
         state = self.state
         if fact.kind != "event":
-            self._end_events()
+            self._begin_deletion()
         if len(state.facts) < MOST_FACTS:
             state.facts.append(fact)
             if fact.kind not in AFTERWARDS:
@@ -347,13 +347,13 @@ class OpenShare(Struct, eq=False):
         return keyed(self.recorder.key, person_of(self.conversation, author))
 
 
-def _without_secrets(step: ResponseRead) -> bytes:
+def _kept_response(step: ResponseRead) -> bytes:
     """The events of a response, a line each. A model that writes a secret may write it in two of
     them: then the message as it was read from them."""
-    said = encode(step.message)
-    struck = logging.bytes_without_secrets(said)
-    if struck != said and len(step.events) > 1:
-        return struck
+    if len(step.events) > 1:
+        said = encode(step.message)
+        if (struck := logging.bytes_without_secrets(said)) != said:
+            return struck
     return logging.bytes_without_secrets(b"\n".join(step.events))
 
 

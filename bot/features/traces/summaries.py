@@ -107,9 +107,8 @@ async def conversations(traces: Traces, wanted: Wanted, most: int) -> list[Conve
     """Conversations with turns that fit, the one with the newest first."""
     by_conversation: dict[str, list[TracedTurn]] = defaultdict(list)
     for turn in await find_turns(traces, wanted, MOST_TURNS):
-        if turn.is_notice:
-            continue
-        by_conversation[turn.first.conversation].append(turn)
+        if not turn.is_notice:
+            by_conversation[turn.first.conversation].append(turn)
     shown = list(by_conversation.values())[:most]
     worded = [next(filter(lambda turn: turn.has_words, turns), turns[0]) for turns in shown]
     words = await read_first_words(traces, worded)
